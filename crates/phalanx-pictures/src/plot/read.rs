@@ -32,15 +32,37 @@ impl Metrics {
         Metrics::parse(&contents(&path)?, &path)
     }
 
+    /// The same of a run that may have only just begun: `None` if it has no row yet, or no file.
+    pub fn read_if_any(run: &Path) -> Result<Option<Self>> {
+        let path = run.join("metrics.csv");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = contents(&path)?;
+        let mut ends = (0..bytes.len()).filter(|&at| bytes[at] == b'\n');
+        // The first row may be half written.
+        let whole = match (ends.next(), ends.next()) {
+            (Some(header), None) => &bytes[..=header],
+            _ => &bytes[..],
+        };
+        let metrics = Metrics::columns(whole, &path)?;
+        Ok((!metrics.iteration.is_empty()).then_some(metrics))
+    }
+
     /// The same from bytes at hand; `path` is what errors call them.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
-        let names = "iteration,return,objective,violation_total,violation_max,mu_mean,mu_largest";
-        let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
-            read_columns(bytes, path, names)?;
-        if iteration.is_empty() {
+        let metrics = Metrics::columns(bytes, path)?;
+        if metrics.iteration.is_empty() {
             let message = "has no rows, so there is nothing to draw; train for at least one iteration";
             return Err(Error::file(path, message));
         }
+        Ok(metrics)
+    }
+
+    fn columns(bytes: &[u8], path: &Path) -> Result<Self> {
+        let names = "iteration,return,objective,violation_total,violation_max,mu_mean,mu_largest";
+        let [iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest] =
+            read_columns(bytes, path, names)?;
         Ok(Metrics { iteration, return_, objective, violation_total, violation_max, mu_mean, mu_largest })
     }
 
@@ -323,6 +345,20 @@ mod tests {
         assert_eq!(row("7", "2").unwrap()[0].violated, 2);
         assert!(row("18446744073709551615", "0").unwrap_err().contains("must be a number of agents"));
         assert!(row("7", "8").unwrap_err().contains("`negative` is `8`; at most `count`, which is 7"));
+    }
+
+    #[test]
+    fn a_run_that_has_just_begun_has_no_metrics_yet() {
+        let read = |text: &str| Metrics::read_if_any(folder("metrics.csv", text).path());
+        let row = "0,1,2,0,0,0,0,0,0,1,1\n";
+        assert!(Metrics::read_if_any(Path::new("/nowhere")).unwrap().is_none());
+        assert!(read(HEADER).unwrap().is_none());
+        assert!(read(&format!("{HEADER}0,1,2")).unwrap().is_none(), "half a row");
+        assert_eq!(read(&format!("{HEADER}{row}1,1")).unwrap().unwrap().iteration, [0.0]);
+        // What is damaged is no beginning.
+        for text in ["", "abc\n", "a,b\n1,2\n", &format!("{HEADER}{row}1,x,2,0,0,0,0,0,0,1,1\n")] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

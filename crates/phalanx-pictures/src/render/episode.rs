@@ -20,7 +20,7 @@ use super::raster::Raster;
 use super::reel::SHEET_SCALE;
 use super::states::StatesFilm;
 use super::still;
-use super::verdicts::{Ground, VerdictMap};
+use super::verdicts::{AgentMap, Ground, VerdictMap};
 use super::wireless::{self, CORNERS, Outcome, Sending, WirelessFilm, WirelessStep};
 
 /// A trajectory is kept whole while it is drawn.
@@ -72,14 +72,25 @@ pub fn check_map(evaluator: &Evaluator) -> Result<()> {
 /// The verdicts of an assessment on the world's roads, or on its graph, as a PNG.
 pub fn verdict_map(evaluator: &Evaluator, assessment: &Assessment, title: &str) -> anyhow::Result<Vec<u8>> {
     check_map(evaluator)?;
-    let graph = evaluator.world().graph();
-    let ground = match junctions::map_of(evaluator.world()) {
-        Some(roads) => Ground::Roads(roads),
-        None => Ground::Graph(GraphMap::of(graph)),
-    };
-    let verdicts = VerdictMap::new(ground, graph.agents(), assessment);
+    let world = evaluator.world();
+    let verdicts = VerdictMap::new(ground(world), world.graph().agents(), assessment);
     let verdicts = verdicts.ok_or_else(|| Error::argument("map", "nothing was judged"))?;
     still::encode(&Raster::default().draw(&film::single(&verdicts, title), SHEET_SCALE)?)
+}
+
+/// The agents on the world's roads, or on its graph, as a PNG.
+pub fn agent_map(world: &dyn World, title: &str) -> anyhow::Result<Vec<u8>> {
+    let graph = world.graph();
+    let ends: usize = (0..graph.agents()).map(|agent| graph.neighbours(agent).len()).sum();
+    let map = AgentMap { ground: ground(world), agents: graph.agents(), links: ends / 2 };
+    still::encode(&Raster::default().draw(&film::single(&map, title), SHEET_SCALE)?)
+}
+
+fn ground(world: &dyn World) -> Ground {
+    match junctions::map_of(world) {
+        Some(roads) => Ground::Roads(roads),
+        None => Ground::Graph(GraphMap::of(world.graph())),
+    }
 }
 
 /// Worlds of this kind cannot be drawn.

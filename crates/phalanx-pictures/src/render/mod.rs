@@ -27,7 +27,7 @@ mod wireless;
 
 pub use animation::FPS;
 pub use board::{Board, Moment};
-pub use episode::{check_map, verdict_map};
+pub use episode::{agent_map, check_map, verdict_map};
 pub use reel::Reel;
 
 /// Names that sort by step, from 0.

@@ -1,4 +1,4 @@
-//! What an evaluation says of every agent, on the world's roads or on the graph.
+//! The agents on the world's roads or on the graph, and what an evaluation says of every one.
 
 use phalanx::run::{Assessment, Verdict};
 
@@ -77,6 +77,49 @@ impl Ground {
             Ground::Roads(_) => None,
             Ground::Graph(map) => map.note(),
         }
+    }
+}
+
+/// The agents and who talks to whom, before anything is judged.
+#[derive(Debug, Clone)]
+pub struct AgentMap {
+    pub ground: Ground,
+    pub agents: usize,
+    pub links: usize,
+}
+
+impl Film for AgentMap {
+    fn steps(&self) -> usize {
+        1
+    }
+
+    fn size(&self) -> (f32, f32) {
+        self.ground.size()
+    }
+
+    fn draw(&self, _step: usize) -> Vec<Shape> {
+        let mut shapes = self.ground.background();
+        let outline = Some(Pen::new(Colour::INK, 1.4));
+        shapes.extend(self.ground.spots().into_iter().map(|Spot { centre, radius, .. }| {
+            let radius = radius.min(LARGEST);
+            Shape::Disc { centre, radius, fill: Some(Colour::PAPER), outline }
+        }));
+        shapes.extend(self.ground.numbers());
+        shapes
+    }
+
+    fn status(&self, _step: usize) -> String {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let AgentMap { agents, links, .. } = *self;
+        format!("{agents} agent{}, {links} link{}", plural(agents), plural(links))
+    }
+
+    fn legend(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.ground.note()
     }
 }
 
