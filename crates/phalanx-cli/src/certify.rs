@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
-use phalanx::algorithm::DeviceChoice;
+use phalanx::algorithm::{DeviceChoice, Summary};
 use phalanx::run::certify::{
     AttemptReport, Certificate, Certification, CertifySettings, CertifySource, Infeasible, Unmet, certify,
 };
-use phalanx::run::{Registry, RunFolder};
+use phalanx::run::{Config, Registry, RunFolder};
 
+use crate::progress::TrainingProgress;
 use crate::stop::Stop;
 use crate::train::provenance;
 use crate::{Source, on_threads, print, say};
@@ -86,19 +87,23 @@ fn make(args: &CertifyArgs, source: &str, registry: &Registry, stop: &Stop) -> a
         Some(Source { source: source.into(), sets: args.sets.clone() }.load(args.seed, registry)?)
     };
     let from = config.as_ref().map_or(CertifySource::Run(run), CertifySource::Config);
-    let mut told = 0;
-    let mut progress = |attempt: usize, _: &phalanx::algorithm::Summary| {
-        if attempt > told && !args.json {
-            told = attempt;
-            say(&format!("attempt {attempt}: training"));
-        }
+    if config.is_none() && !args.json {
+        say("attempt 1: judging the policy of the run");
+    }
+    let iterations = match &config {
+        Some(config) => config.iterations,
+        None => Config::of_run(run)?.iterations,
     };
+    let mut attempts = Attempts { iterations, is_quiet: args.json, now: None };
+    let mut progress = |attempt: usize, summary: &Summary| attempts.show(attempt, summary);
     let mut report = |report: &AttemptReport| {
         if !args.json {
             say(&attempt_line(report));
         }
     };
-    let found = certify(&from, registry, &settings, &stop.flag, &mut progress, &mut report)?;
+    let found = certify(&from, registry, &settings, &stop.flag, &mut progress, &mut report);
+    attempts.clear();
+    let found = found?;
     if args.json {
         let mut value = serde_json::to_value(&found)?;
         value["out"] = out.display().to_string().into();
@@ -113,6 +118,39 @@ fn make(args: &CertifyArgs, source: &str, registry: &Registry, stop: &Stop) -> a
         }
         Certification::Infeasible { infeasible } => anyhow::bail!("{}", infeasible_line(&infeasible)),
         Certification::NotMet { unmet, attempts } => anyhow::bail!("{}", not_met_line(&unmet, &attempts)),
+    }
+}
+
+/// What the user sees of training.
+struct Attempts {
+    /// Of the first one; the others go on from a trained policy and need half as many.
+    iterations: usize,
+    is_quiet: bool,
+    now: Option<(usize, TrainingProgress)>,
+}
+
+impl Attempts {
+    /// An iteration of an attempt is done.
+    fn show(&mut self, attempt: usize, summary: &Summary) {
+        if self.is_quiet {
+            return;
+        }
+        let iterations = if attempt > 1 { (self.iterations / 2).max(1) } else { self.iterations };
+        if self.now.as_ref().is_none_or(|(now, _)| *now != attempt) {
+            self.clear();
+            say(&format!("attempt {attempt}: training"));
+        }
+        let begin = || (attempt, TrainingProgress::named(&format!("attempt {attempt}"), iterations, false));
+        self.now.get_or_insert_with(begin).1.show(summary);
+        if summary.iteration + 1 >= iterations {
+            // It stays known as told.
+            self.now.iter().for_each(|(_, progress)| progress.clear());
+            say(&format!("attempt {attempt}: judging"));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.now.take().iter().for_each(|(_, progress)| progress.clear());
     }
 }
 
@@ -156,14 +194,16 @@ fn infeasible_line(found: &Infeasible) -> String {
     let Infeasible { agent, constraint, bound, threshold, nearest, together, over } = found;
     if *together {
         return format!(
-            "infeasible: no policy keeps all bounds together; `{constraint}` of agent {agent} ({bound} = {threshold}) is in the \
-             way, and bounds that give way by {:.6} each could be kept",
+            "infeasible: no policy keeps all bounds together; the hardest one is {bound} = {threshold} of `{constraint}` of agent \
+             {agent}; with every bound looser by {:.6}, a policy could keep them",
             (nearest - threshold).abs()
         );
     }
+    // What occupancies allow, a policy may still not reach.
+    let that_can = if *over == "policies" { "that can" } else { "within reach, at best," };
     format!(
-        "infeasible: {bound} = {threshold} of `{constraint}` of agent {agent} cannot be kept by any of all {over}; the nearest \
-         bound that can is {nearest:.9}"
+        "infeasible: {bound} = {threshold} of `{constraint}` of agent {agent} cannot be kept by any policy; the nearest bound \
+         {that_can} is {nearest:.9}"
     )
 }
 

@@ -13,6 +13,7 @@ use phalanx_pictures::render::{check_map, verdict_map};
 use serde_json::json;
 
 use crate::links::LinkArgs;
+use crate::progress::while_judging;
 use crate::{Source, on_threads, open_run, print, say, table};
 
 /// A run with its own policy, or a preset or file with the policy that is named.
@@ -33,7 +34,24 @@ pub struct PolicyArgs {
     pub policy: Option<String>,
 }
 
+/// What stands below the flags in `phalanx help eval`.
+const WHAT_SAFE_MEANS: &str = "\
+What a verdict means:\n\
+\n\
+A constraint is kept in expectation: on average over episodes from the start, with step k weighed\n\
+by gamma^k. Single episodes may be worse, and late steps count less. `ever` and `chance` bound the\n\
+share of episodes instead, and `cvar` the mean of the worst ones.\n\
+\n\
+An agent is safe if all its intervals lie on the right side of their bounds, unsafe if one lies on\n\
+the wrong side, and else undecided. All intervals together hold with the stated confidence.\n\
+\n\
+A verdict is about the policy as it was judged, in the simulated environment: with these links,\n\
+starts and agents. It says nothing about training, nor about a real system that differs from its\n\
+model. With --greedy it is another policy. If you judge several runs and keep the best, judge that\n\
+one again with another --seed.";
+
 #[derive(clap::Args)]
+#[command(after_long_help = WHAT_SAFE_MEANS)]
 pub struct EvalArgs {
     #[command(flatten)]
     policy: PolicyArgs,
@@ -124,7 +142,8 @@ pub fn eval(args: &EvalArgs, registry: &Registry) -> anyhow::Result<()> {
 /// predicted.
 fn assess(args: &EvalArgs, evaluator: &Evaluator) -> phalanx::Result<(Assessment, Option<Looks>)> {
     if !args.until_decided {
-        return Ok((evaluator.assess(args.episodes, args.seed, args.confidence)?, None));
+        let assess = || evaluator.assess(args.episodes, args.seed, args.confidence);
+        return Ok((while_judging(evaluator, args.json, assess)?, None));
     }
     let mut told = false;
     let report = |assessment: &Assessment, predicted: Option<usize>| {

@@ -19,9 +19,11 @@ mod loss;
 mod man;
 mod new;
 mod paper;
+mod progress;
 mod render;
 mod replay;
 mod report;
+mod shell;
 mod stop;
 mod sweep;
 mod table;
@@ -49,7 +51,7 @@ use phalanx::run::{Config, Evaluator, Registry, preset};
 use phalanx_pictures::plot;
 use threads::on_threads;
 
-/// Safe policies for networks of agents.
+/// Safe policies for many agents on a graph.
 #[derive(Parser)]
 #[command(name = "phalanx", version, arg_required_else_help = true)]
 struct Cli {

@@ -7,9 +7,10 @@ use phalanx::distributed::{ProcessTraffic, TrafficBound};
 use phalanx::learn::dual::MU_MAX;
 use phalanx::learn::shield::ShieldReport;
 use phalanx::run::{
-    Assessment, Evaluation, Evaluator, EventCount, ExactEvaluation, Interval, Outcome, Verdict, WORST_LISTED,
-    least_slack,
+    Assessment, Evaluation, Evaluator, EventCount, ExactEvaluation, Interval, Outcome, TailAssessment,
+    Verdict, WORST_LISTED, least_slack,
 };
+use phalanx::utility::problem::Problem;
 
 /// Agents shown at most.
 const WORST: usize = 5;
@@ -216,6 +217,7 @@ pub fn assessment(
     if count > WORST {
         let _ = writeln!(text, "          and {} more with --json", count - WORST);
     }
+    assessment.tails.sort_by(|a, b| tail_slack(a).total_cmp(&tail_slack(b)).then(a.agent.cmp(&b.agent)));
     for tail in assessment.tails.iter().take(WORST) {
         let interval = format!("{:.4} to {:.4}", tail.cvar.lower, tail.cvar.upper);
         let bound = format!("≤ {}", tail.threshold);
@@ -227,21 +229,50 @@ pub fn assessment(
             tail.agent, tail.cvar.value
         );
     }
+    let tails = assessment.tails.len();
+    if tails > WORST {
+        let _ = writeln!(text, "          and {} more (worst episodes) with --json", tails - WORST);
+    }
     let _ = writeln!(
         text,
         "\nAll {} intervals together hold with {percent} % confidence: jackknife over episodes, Student's t, Bonferroni,\n\
          widened by what steps beyond the horizon and rarely visited states could change.",
-        count
+        count + tails
     );
     if evaluator.problem().has_events() {
         let _ = writeln!(text, "Those of `ever` and `chance` are exact binomial ones.");
     }
+    if tails > 0 {
+        let _ = writeln!(text, "Those of `cvar` assume no more than the range of the cost.");
+    }
     if undecided > 0 {
         text += "`--until-decided` goes on until every agent is judged safe or unsafe.\n";
     }
-    text += SAFE;
-    text
+    text + &safe_means(evaluator.problem())
+}
+
+/// Distance from the bound, negative if it is broken.
+fn tail_slack(tail: &TailAssessment) -> f64 {
+    tail.threshold - tail.cvar.value
 }
 
 /// What a verdict is about: it is easily taken for more.
-const SAFE: &str = "Safe is meant of this policy, in this environment, in expectation over its episodes; see docs/book/src/what-safe-means.md\n";
+fn safe_means(problem: &Problem) -> String {
+    let has_tails = problem.agents.iter().any(|agent| !agent.tails.is_empty());
+    let has_averages = problem
+        .agents
+        .iter()
+        .flat_map(|agent| &agent.constraints)
+        .any(|constraint| constraint.event().is_none());
+    let kinds = [
+        (has_averages, "in expectation over episodes"),
+        (problem.has_events(), "by the share of episodes (`ever`, `chance`)"),
+        (has_tails, "by the mean of the worst episodes (`cvar`)"),
+    ];
+    let kinds: Vec<&str> =
+        kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect();
+    format!(
+        "Safe means: this policy, in this environment, keeps its bounds {}.\n`phalanx help eval` says what that covers.\n",
+        kinds.join(", ")
+    )
+}

@@ -10,6 +10,7 @@ use phalanx::Error;
 use phalanx::base::{durable, text};
 
 use crate::say;
+use crate::shell::quoted;
 
 #[derive(clap::Args)]
 pub struct NewArgs {
@@ -55,7 +56,7 @@ fn write(out: &Path, files: &[(&str, String)], commands: &[String]) -> anyhow::R
 
 /// The command that trains on a configuration.
 fn train(out: &Path, config: &str) -> String {
-    format!("phalanx train {}", shown(&out.join(config)))
+    format!("phalanx train {}", quoted(&out.join(config)))
 }
 
 fn shown(path: &Path) -> String {

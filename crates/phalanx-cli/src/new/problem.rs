@@ -4,6 +4,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use crate::shell::quoted;
+
 #[derive(clap::Args)]
 pub struct ProblemArgs {
     /// Folder to write to; it is made if it is not there.
@@ -22,8 +24,8 @@ const MOST_AGENTS: usize = 100;
 pub fn run(args: &ProblemArgs) -> anyhow::Result<()> {
     crate::check_range("agents", args.agents, 1..=MOST_AGENTS)?;
     let files = [(MODEL, model(args.agents)), (CONFIG, include_str!("problem.toml").into())];
-    let run = super::shown(&args.out.join("run"));
-    let config = super::shown(&args.out.join(CONFIG));
+    let run = quoted(&args.out.join("run"));
+    let config = quoted(&args.out.join(CONFIG));
     let commands = [
         format!("phalanx train {config} --out {run}"),
         format!("phalanx eval {run} --until-decided"),

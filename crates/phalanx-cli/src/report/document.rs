@@ -3,13 +3,18 @@
 use std::path::Path;
 
 use phalanx::Error;
-use phalanx::base::key::{ALGORITHM, BATCH, GAMMA, HORIZON, KAPPA, SEED, WORLD_N};
-use phalanx::base::{files, text};
-use phalanx::run::{Assessment, Config, Evaluator, Registry, RunFolder, Verdict};
+use phalanx::base::files;
+use phalanx::run::{Evaluator, Registry, RunFolder};
 use phalanx_pictures::page::data_uri;
 use phalanx_pictures::plot::{self, Metrics};
-use phalanx_pictures::render::{Reel, check_map, verdict_map};
+use phalanx_pictures::render::{check_map, verdict_map};
 use serde_json::{Value, json};
+
+use super::problem::{ProblemPart, fact};
+use super::repeat;
+use super::verdict::{episode, verdict};
+use crate::progress::while_judging;
+use crate::shell;
 
 /// How the policy of a finished run is judged.
 #[derive(Debug, Clone, Copy)]
@@ -19,124 +24,78 @@ pub struct Judging {
     pub confidence: f64,
 }
 
-/// What the page says.
-pub struct Document(pub Value);
+impl Default for Judging {
+    fn default() -> Self {
+        Judging { episodes: 400, seed: 1, confidence: 0.99 }
+    }
+}
 
-/// The resolved configuration in the folder of a run.
-const CONFIG: &str = "config.toml";
-/// Rows of the table of agents.
-const ROWS: usize = 20;
-/// Steps of the episode that is shown.
-const STEPS: usize = 60;
-const FPS: f64 = 4.0;
-/// An animation that is larger than this is shown as a few steps side by side.
-const MOST_BYTES: usize = 4 << 20;
-/// Steps of that picture.
-const SHEET: usize = 8;
+/// What the page says.
+#[derive(Clone)]
+pub struct Document {
+    pub value: Value,
+    /// Whether the run has come to its end, so that its policy can be judged.
+    pub is_finished: bool,
+}
 
 impl Document {
-    /// The run in a folder. Without `judging`, or while it is not finished, there is no verdict.
-    pub fn of(run: &Path, registry: &Registry, judging: Option<Judging>) -> anyhow::Result<Self> {
-        let config = read(run, CONFIG)?;
-        let settings: toml::Table = config.parse().map_err(|error: toml::de::Error| {
-            Error::file(run.join(CONFIG), format!("cannot be read: {}", error.message()))
-        })?;
-        let meta: Value = serde_json::from_str(&read(run, "meta.json")?)
+    /// The run in a folder as its files are now, without a verdict.
+    pub fn of(run: &Path, problem: &ProblemPart, judging: Judging) -> anyhow::Result<Self> {
+        let text = files::read_text(&run.join("meta.json"))?;
+        let meta: Value = serde_json::from_str(&text)
             .map_err(|error| Error::file(run.join("meta.json"), format!("cannot be read: {error}")))?;
         let outcome = RunFolder::outcome(run)?;
-        let metrics = run.join("metrics.csv").is_file().then(|| Metrics::read(run));
-        // A run that has just begun has no rows.
-        let metrics = metrics.and_then(Result::ok);
-        let total = Config::read(&run.join(CONFIG))?.iterations;
-        let done = metrics.as_ref().map_or(0, |metrics| metrics.iteration.len());
+        let metrics = Metrics::read_if_any(run)?;
         let mut value = json!({
             "name": plot::name_of(run),
+            "lead": problem.lead,
             "reached": metrics.as_ref().map(reached).unwrap_or_default(),
             "figures": if metrics.is_some() { figures(run)? } else { Vec::new() },
-            "problem": problem(&settings),
-            "utilities": utilities(&settings),
-            "commands": commands(run, judging),
+            "problem": problem.facts,
+            "utilities": problem.utilities,
+            "graph": problem.map,
+            "began": repeat::beginning(run),
+            "commands": repeat::commands(run, judging),
             "made": made(&meta),
-            "config": config,
-            "warnings": [],
+            "config": problem.config,
+            "warnings": problem.warnings,
         });
-        match (outcome, judging) {
-            (Some(outcome), Some(judging)) => {
-                value["reached"] = closing(&serde_json::to_value(&outcome)?);
-                judged(&mut value, run, registry, judging)?;
-            }
-            (Some(_), None) => {}
-            (None, _) => {
+        match &outcome {
+            Some(outcome) => value["reached"] = closing(&serde_json::to_value(outcome)?),
+            None => {
+                let done = metrics.as_ref().map_or(0, |metrics| metrics.iteration.len());
                 let status = meta["status"].as_str().unwrap_or("unknown");
                 let now = format!("Status: {status}. There is no verdict before the end of the run.");
-                value["progress"] = json!({ "done": done, "total": total, "now": now });
+                value["progress"] = json!({ "done": done, "total": problem.iterations, "now": now });
             }
         }
-        value["lead"] = json!(lead(&settings, &value));
-        Ok(Document(value))
+        Ok(Document { value, is_finished: outcome.is_some() })
     }
-}
 
-fn read(run: &Path, name: &str) -> phalanx::Result<String> {
-    if !run.is_dir() {
-        return Err(Error::file(run, "is not the folder of a run"));
+    /// Adds verdicts, their map and an episode of the policy.
+    pub fn judge(&mut self, run: &Path, registry: &Registry, judging: Judging) -> anyhow::Result<()> {
+        let evaluator = Evaluator::from_run(run, registry)?;
+        evaluator.warnings().iter().for_each(|warning| self.warn(warning));
+        if check_map(&evaluator).is_ok() {
+            let Judging { episodes, seed, confidence } = judging;
+            let assess = || evaluator.assess(episodes, seed, confidence);
+            let assessment = while_judging(&evaluator, false, assess)?;
+            let map = verdict_map(&evaluator, &assessment, &plot::name_of(run))?;
+            self.value["verdict"] = verdict(&assessment, evaluator.world().graph().agents());
+            self.value["map"] = json!(data_uri("png", &map));
+            // The same graph, with verdicts.
+            self.value["graph"] = Value::Null;
+        }
+        self.value["episode"] = episode(&evaluator, run, judging.seed)?;
+        Ok(())
     }
-    let file = run.join(name);
-    files::read_text(&file)
-}
 
-/// One line about the run, for a reader who knows nothing of it.
-fn lead(settings: &toml::Table, value: &Value) -> String {
-    let world = &settings["world"];
-    let kind = world.get("kind").and_then(toml::Value::as_str).unwrap_or("unknown");
-    let agents = value["problem"].as_array().into_iter().flatten().find(|fact| fact["name"] == "agents");
-    let agents = agents.and_then(|fact| fact["value"].as_str()).unwrap_or_default();
-    let who = if agents.is_empty() { "Agents".into() } else { format!("{agents} agents") };
-    format!("{who} in the environment “{kind}”, trained together; constraints are per agent.")
-}
-
-/// Settings that say what was asked for, by name.
-fn problem(settings: &toml::Table) -> Vec<Value> {
-    let world = settings.get("world").and_then(toml::Value::as_table);
-    let kind = world.and_then(|world| world.get("kind")).map(shown).unwrap_or_default();
-    let mut facts = vec![fact("environment", kind)];
-    for (key, value) in world.into_iter().flatten().filter(|(key, value)| *key != "kind" && !value.is_table())
-    {
-        facts.push(fact(&format!("world.{key}"), shown(value)));
+    /// Adds a warning.
+    pub fn warn(&mut self, warning: &str) {
+        if let Some(warnings) = self.value["warnings"].as_array_mut() {
+            warnings.push(json!(warning));
+        }
     }
-    for (key, name) in [
-        (ALGORITHM, "learning method"),
-        (KAPPA, "communication range κ"),
-        (GAMMA, "discount γ"),
-        (HORIZON, "steps per episode"),
-        (BATCH, "episodes per iteration"),
-        (SEED, "seed of training"),
-    ] {
-        facts.extend(settings.get(key).map(|value| fact(name, shown(value))));
-    }
-    facts
-}
-
-fn fact(name: &str, value: String) -> Value {
-    json!({ "name": name, "value": value })
-}
-
-fn shown(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), String::from)
-}
-
-/// The objective and the constraints, as the configuration has them.
-fn utilities(settings: &toml::Table) -> Vec<Value> {
-    let row = |role: &str, utility: &toml::Value| {
-        let table = utility.as_table();
-        let kind = table.and_then(|table| table.get("kind")).map(shown).unwrap_or_default();
-        let others = table.into_iter().flatten().filter(|(key, _)| *key != "kind");
-        let others: Vec<String> = others.map(|(key, value)| format!("{key} = {value}")).collect();
-        json!({ "role": role, "kind": kind, "settings": others.join(", ") })
-    };
-    let objective = settings.get("objective").map(|utility| row("objective", utility));
-    let constraints = settings.get("constraint").and_then(toml::Value::as_array);
-    objective.into_iter().chain(constraints.into_iter().flatten().map(|it| row("constraint", it))).collect()
 }
 
 /// The last row of the metrics.
@@ -186,88 +145,10 @@ fn figures(run: &Path) -> anyhow::Result<Vec<Value>> {
     Ok(figures.collect())
 }
 
-/// Verdicts, the map and an episode of the policy.
-fn judged(value: &mut Value, run: &Path, registry: &Registry, judging: Judging) -> anyhow::Result<()> {
-    let evaluator = Evaluator::from_run(run, registry)?;
-    let agents = evaluator.world().graph().agents();
-    value["warnings"] = json!(evaluator.warnings());
-    if let Some(facts) = value["problem"].as_array_mut() {
-        facts.retain(|fact| fact["name"] != WORLD_N);
-        facts.insert(1, fact("agents", agents.to_string()));
-        let graph = evaluator.world().graph();
-        let ends: usize = (0..agents).map(|agent| graph.neighbours(agent).len()).sum();
-        facts.insert(2, fact("links", (ends / 2).to_string()));
-    }
-    if check_map(&evaluator).is_ok() {
-        let assessment = evaluator.assess(judging.episodes, judging.seed, judging.confidence)?;
-        value["map"] = json!(data_uri("png", &verdict_map(&evaluator, &assessment, &plot::name_of(run))?));
-        value["verdict"] = verdict(assessment, agents);
-    }
-    value["episode"] = episode(&evaluator, run, judging.seed)?;
-    Ok(())
-}
-
-fn verdict(mut assessment: Assessment, agents: usize) -> Value {
-    let verdicts = assessment.agents(agents);
-    let count = |wanted: Verdict| {
-        let count = verdicts.iter().filter(|&&verdict| verdict == wanted).count();
-        json!({ "verdict": wanted, "count": count })
-    };
-    let counts = [Verdict::Safe, Verdict::Unsafe, Verdict::Undecided].map(count);
-    let all = assessment.constraints.len();
-    let percent = 100.0 * assessment.confidence;
-    let method = format!(
-        "{} fresh episodes of {} steps. All {all} intervals together hold with {percent} % confidence. An agent is \
-         safe or unsafe only if whole intervals are on one side of their bounds; else it is undecided.",
-        assessment.episodes, assessment.horizon
-    );
-    assessment.keep_worst(ROWS);
-    let rows = assessment.constraints.iter().map(|c| {
-        let sign = if c.bound == "at_least" { "≥" } else { "≤" };
-        json!({
-            "agent": c.agent,
-            "constraint": text::name(&c.constraint),
-            "value": format!("{:.4}", c.utility.value),
-            "interval": format!("{:.4} to {:.4}", c.utility.lower, c.utility.upper),
-            "bound": format!("{sign} {}", c.threshold),
-            "verdict": c.verdict,
-        })
-    });
-    let rows: Vec<Value> = rows.collect();
-    let more = all.saturating_sub(rows.len());
-    let more = if more > 0 { format!("{more} more are on the safer side.") } else { String::new() };
-    json!({ "counts": counts, "method": method, "rows": rows, "more": more })
-}
-
-/// An animation, or a few steps side by side where that would be too large.
-fn episode(evaluator: &Evaluator, run: &Path, seed: u64) -> anyhow::Result<Value> {
-    let steps = evaluator.config().horizon.min(STEPS);
-    let title = format!("{}: episode 0 of seed {seed}", plot::name_of(run));
-    let reel = Reel::of_policy(evaluator, 0, seed, steps, title)?;
-    let all: Vec<usize> = (0..reel.steps()).collect();
-    let caption = format!("The first {} steps of an episode of the final policy.", all.len());
-    let film = reel.animation(&all, FPS)?;
-    if film.len() <= MOST_BYTES {
-        return Ok(json!({ "source": data_uri("gif", &film), "caption": caption }));
-    }
-    let some: Vec<usize> = (0..SHEET).map(|k| k * (all.len() - 1) / (SHEET - 1)).collect();
-    Ok(json!({ "source": data_uri("png", &reel.sheet(&some)?), "caption": caption }))
-}
-
-fn commands(run: &Path, judging: Option<Judging>) -> Vec<String> {
-    let shown = text::shown(&run.display().to_string());
-    let Judging { episodes, seed, confidence } =
-        judging.unwrap_or(Judging { episodes: 400, seed: 1, confidence: 0.99 });
-    vec![
-        format!("phalanx train {shown}/config.toml"),
-        format!("phalanx eval {shown} --episodes {episodes} --seed {seed} --confidence {confidence}"),
-    ]
-}
-
 /// By what it was made.
 fn made(meta: &Value) -> String {
     let words = meta["command_line"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let line: Vec<&str> = words.collect();
+    let line: Vec<String> = words.map(shell::quoted_word).collect();
     let version = meta["version"].as_str().unwrap_or("?");
     let commit = meta["commit"].as_str().unwrap_or("?");
     format!("Made by phalanx {version}, commit {commit}: {}", line.join(" "))

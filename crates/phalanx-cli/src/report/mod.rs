@@ -1,6 +1,9 @@
 //! `phalanx report`: one page about a run that needs nothing else, not even a network.
 
 mod document;
+mod problem;
+mod repeat;
+mod verdict;
 
 use std::path::PathBuf;
 
@@ -10,6 +13,7 @@ use phalanx::run::{Registry, RunFolder};
 use phalanx_pictures::page;
 
 pub use document::{Document, Judging};
+pub use problem::{CONFIG, ProblemPart};
 
 use crate::{on_threads, print};
 
@@ -44,7 +48,11 @@ pub fn run(args: &ReportArgs, registry: &Registry) -> anyhow::Result<()> {
     RunFolder::check_output(&out)?;
     on_threads(args.threads, || {
         let judging = Judging { episodes: args.episodes, seed: args.seed, confidence: args.confidence };
-        let document = Document::of(&args.run, registry, Some(judging))?;
+        let problem = ProblemPart::of(&args.run, registry)?;
+        let mut document = Document::of(&args.run, &problem, judging)?;
+        if document.is_finished {
+            document.judge(&args.run, registry, judging)?;
+        }
         if let Some(folder) = out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             durable::create_dirs(folder).map_err(|error| Error::write(folder, error))?;
         }
@@ -62,12 +70,12 @@ pub fn whole(document: &Document, script: &str) -> String {
         .replace("{{>main}}", MAIN)
         .replace("{{>style}}", page::STYLE)
         .replace("{{>script}}", script);
-    page::fill(&template, &[&document.0], "html")
+    page::fill(&template, &[&document.value], "html")
 }
 
 /// What is on the page.
 pub fn main_part(document: &Document) -> String {
-    page::fill(MAIN, &[&document.0], "html")
+    page::fill(MAIN, &[&document.value], "html")
 }
 
 const MAIN: &str = include_str!("main.html");

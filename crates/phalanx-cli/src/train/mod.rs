@@ -4,18 +4,18 @@ mod processes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar};
 use phalanx::Error;
-use phalanx::algorithm::{DEVICE, DeviceChoice, Summary};
+use phalanx::algorithm::{DEVICE, DeviceChoice};
 use phalanx::distributed::{Communicator, Halo};
 use phalanx::run::{Ending, Provenance, Registry, ResumeOutcome, Run, RunFolder, Session, checksums};
 
 use phalanx_pictures::plot;
 
+use crate::progress::TrainingProgress;
+use crate::shell::quoted;
 use crate::stop::Stop;
-use crate::{Source, print, progress_bar, say, table};
+use crate::{Source, print, say, table};
 
 #[derive(clap::Args)]
 pub struct TrainArgs {
@@ -121,19 +121,14 @@ fn say_device(session: &Session, json: bool) {
 /// Trains to the end, or until the user interrupts.
 fn run_to_end(mut run: Run, peers: &Arc<dyn Communicator>, stop: &Stop, json: bool) -> anyhow::Result<()> {
     let path = run.path().to_path_buf();
-    let how_to_resume = format!("go on with `phalanx resume {}`", path.display());
+    let how_to_resume = format!("go on with `phalanx resume {}`", quoted(&path));
     stop.advise(&how_to_resume);
     let advice = how_to_resume.clone();
     peers.advise(Box::new(move || format!("; {}; {advice}", RunFolder::describe_last_checkpoint(&path))));
     let iterations = run.session().config().iterations;
-    let template = "{bar:30} {pos}/{len} {msg} {per_sec}, {eta} left";
-    let bar = progress_bar(iterations, template, json || peers.rank() > 0);
-    let mut forecast = Forecast { is_due: bar.is_hidden() && !json && peers.rank() == 0 };
-    let ending = run.train(&stop.flag, |summary| {
-        show(&bar, summary);
-        forecast.say(bar.elapsed(), summary.iteration + 1, iterations);
-    });
-    bar.finish_and_clear();
+    let mut progress = TrainingProgress::new(iterations, json || peers.rank() > 0);
+    let ending = run.train(&stop.flag, |summary| progress.show(summary));
+    progress.clear();
     match ending {
         // The first process reports.
         Ok(Ending::Finished(None)) => {}
@@ -156,7 +151,7 @@ fn run_to_end(mut run: Run, peers: &Arc<dyn Communicator>, stop: &Stop, json: bo
             anyhow::bail!("stopped after {iteration} iterations; {how_to_resume}")
         }
         Err(error @ Error::RunWrite { .. }) => {
-            return Err(anyhow::Error::from(error).context(format!("once mended, {how_to_resume}")));
+            return Err(anyhow::Error::from(error).context(format!("once this is fixed, {how_to_resume}")));
         }
         Err(error) => return Err(error.into()),
     }
@@ -168,40 +163,4 @@ pub fn provenance() -> Provenance {
     // An interpreter's is what a script was called with.
     let command_line = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Provenance { commit: env!("PHALANX_COMMIT").into(), command_line }
-}
-
-/// Says once how long a run will take, where no bar shows it.
-struct Forecast {
-    is_due: bool,
-}
-
-impl Forecast {
-    /// So much is known by then.
-    const AFTER: Duration = Duration::from_secs(3);
-    /// Shorter runs need no forecast.
-    const WORTH_SAYING: Duration = Duration::from_secs(10);
-
-    fn say(&mut self, elapsed: Duration, done: usize, iterations: usize) {
-        if !self.is_due || elapsed < Forecast::AFTER {
-            return;
-        }
-        self.is_due = false;
-        let left = elapsed.mul_f64(iterations.saturating_sub(done) as f64 / done.max(1) as f64);
-        if left >= Forecast::WORTH_SAYING {
-            say(&format!("{done} of {iterations} iterations done; about {} left", HumanDuration(left)));
-        }
-    }
-}
-
-/// Brings the bar up to date, but not so often that it would cost time.
-fn show(bar: &ProgressBar, summary: &Summary) {
-    let done = summary.iteration as u64 + 1;
-    if bar.is_hidden() || (bar.elapsed() < Duration::from_millis(100) && done > 1) {
-        return;
-    }
-    bar.set_position(done);
-    if done.is_multiple_of(bar.length().unwrap_or(1).div_ceil(200)) {
-        let return_ = summary.return_.map(|r| format!("return {r:.3}, ")).unwrap_or_default();
-        bar.set_message(format!("{return_}violation {:.3},", summary.violation_total));
-    }
 }

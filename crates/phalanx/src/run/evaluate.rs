@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use phalanx_agent::draw::evaluation_seed;
 
@@ -54,6 +54,31 @@ pub struct Evaluation {
     pub usual_states: Vec<u8>,
 }
 
+/// How far an assessment is, for those who wait for it.
+#[derive(Debug, Default)]
+pub struct AssessmentProgress {
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
+
+impl AssessmentProgress {
+    /// An assessment begins, which simulates so many episodes in all.
+    pub(super) fn begin(&self, total: usize) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    fn advance(&self, episodes: usize) {
+        self.done.fetch_add(episodes, Ordering::Relaxed);
+    }
+
+    /// Episodes that are simulated, and how many there will be; 0 of 0 before it begins. A device does not
+    /// count them.
+    pub fn episodes(&self) -> (usize, usize) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+}
+
 /// Fresh episodes of a fixed policy. The same ones every time they are asked for.
 pub(super) struct Episodes<'a> {
     pub task: &'a Task,
@@ -65,6 +90,8 @@ pub(super) struct Episodes<'a> {
     pub stop: &'a AtomicBool,
     /// Who simulates and counts them.
     pub device: EvaluationDevice,
+    /// Told of every episode that is done, if somebody waits.
+    pub progress: Option<&'a AssessmentProgress>,
 }
 
 /// The memory that an episode of so many steps takes, if there is so much.
@@ -99,7 +126,8 @@ impl<'a> Episodes<'a> {
         let affordable = (config.evaluation.max_agent_steps / episode).max(1);
         let episodes = config.evaluation.episodes.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         let stream = Stream::new(config.seed);
-        Episodes { task, policy, stream, horizon: config.horizon, episodes, stop, device }
+        let (horizon, progress) = (config.horizon, None);
+        Episodes { task, policy, stream, horizon, episodes, stop, device, progress }
     }
 
     /// Every utility at the occupancy pooled over them; valid on rank 0 only.
@@ -187,6 +215,7 @@ impl<'a> Episodes<'a> {
             let batch = &mut trajectories[..requests.len()];
             rollout::simulate(&**world, self.policy, &self.stream, &requests, batch, halo)?;
             work(batch);
+            self.progress.inspect(|progress| progress.advance(requests.len()));
         }
         Ok(())
     }
@@ -247,6 +276,7 @@ pub struct Evaluator {
     stop: Arc<AtomicBool>,
     /// Who simulates and counts episodes.
     device: EvaluationDevice,
+    progress: Arc<AssessmentProgress>,
 }
 
 impl Evaluator {
@@ -345,7 +375,8 @@ impl Evaluator {
     pub(super) fn with(config: &Config, task: Task, policy: Box<dyn Policy>, mu: Ragged<f64>) -> Self {
         let config = build::with_gamma(config, &task.problem);
         let (warnings, stop, device) = (Vec::new(), Arc::default(), EvaluationDevice::default());
-        Evaluator { config, task, policy, mu, usual: None, warnings, stop, device }
+        let progress = Arc::default();
+        Evaluator { config, task, policy, mu, usual: None, warnings, stop, device, progress }
     }
 
     /// The same with the most likely action of every law in place of a draw.
@@ -439,6 +470,7 @@ impl Evaluator {
             episodes,
             stop: &self.stop,
             device: self.device.clone(),
+            progress: Some(&self.progress),
         }
     }
 
@@ -493,6 +525,11 @@ impl Evaluator {
     /// Ends evaluations, with [`Error::Stopped`], soon after it is set.
     pub fn stop_flag(&self) -> &Arc<AtomicBool> {
         &self.stop
+    }
+
+    /// How far an assessment is that another thread waits for.
+    pub fn progress(&self) -> &Arc<AssessmentProgress> {
+        &self.progress
     }
 }
 

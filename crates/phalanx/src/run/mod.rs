@@ -42,7 +42,7 @@ pub use config::{
     CheckpointConfig, Config, ConstraintConfig, Difference, EvaluationConfig, GraphConfig, OutputConfig,
     UtilityConfig, WorldConfig,
 };
-pub use evaluate::{Evaluation, Evaluator};
+pub use evaluate::{AssessmentProgress, Evaluation, Evaluator};
 pub use exact_evaluation::{ExactEvaluation, QUICK_JOINT_SPACE};
 pub use folder::RunFolder;
 pub use job::{Job, JobOutcome};

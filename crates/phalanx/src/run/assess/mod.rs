@@ -273,6 +273,7 @@ impl Episodes<'_> {
             Error::argument("confidence", format!("{confidence}; a number between 0 and 1 is needed"))
         })?;
         let length = assessment_horizon(&task.problem, horizon)?;
+        self.progress.inspect(|progress| progress.begin(2 * episodes));
         let source = Episodes { horizon: length, ..self };
         let weights = task.problem.occupancy_weights(length, episodes);
         let card = source.on_card(horizon)?;
