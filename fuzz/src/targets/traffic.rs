@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use phalanx::world::junctions::{Junctions, JunctionsSettings};
+use phalanx::base::stream::{Place, Purpose, Stream};
+use phalanx::world::junctions::{Junctions, JunctionsSettings, Rules};
+use phalanx::world::{Joint, World};
 use phalanx::{Error, Result};
 use phalanx_cli::in_memory;
 use phalanx_junctions::{Demand, Network, Settings, Simulation};
@@ -22,8 +24,11 @@ static FLOWS: LazyLock<Seeds> = LazyLock::new(|| Seeds::new([Node::json(FLOW)]))
 static PHASES: LazyLock<Seeds> =
     LazyLock::new(|| Seeds::new([Node::csv(include_str!("../../seeds/phases.csv"))]));
 
-/// Seconds of traffic on what can be read.
+/// Seconds of traffic on what can be read, and decisions of the world on it.
 const SECONDS: usize = 20;
+const DECISIONS: usize = 12;
+/// Channels that stay 0 behind a mask.
+const RULES: [&str; 3] = ["green_time", "green_skip", "phase_skip"];
 
 /// A changed network with the flows as they are, or the other way round; what is read is driven on, by the
 /// engine and as a world.
@@ -55,8 +60,31 @@ fn drive(roadnet: &str, flow: &str, choices: &mut Choices<'_>) -> Result<()> {
         assert!(simulation.average_travel_time().is_finite());
         simulation.hash();
     }
-    let jitter = if choices.one_in(2) { 5.0 } else { 0.0 };
-    Junctions::new(&JunctionsSettings { jitter, ..JunctionsSettings::default() }, network, demand)?;
+    let decision = 1 + choices.below(15) as u32;
+    let settings = JunctionsSettings {
+        decision,
+        yellow: choices.below(decision as usize) as u32,
+        phases: 1 + choices.below(8),
+        jitter: if choices.one_in(2) { 5.0 } else { 0.0 },
+        rules: if choices.one_in(2) { Rules::Mask } else { Rules::Free },
+        ..JunctionsSettings::default()
+    };
+    let world = Junctions::new(&settings, network, demand)?;
+    let n = world.graph().agents();
+    let mut episode =
+        world.begin(&Stream::new(1), Place { purpose: Purpose::Batch, iteration: 0, trajectory: 0 });
+    let mut rewards = vec![0.0; n * world.channels().len()];
+    for _ in 0..DECISIONS {
+        let actions: Vec<u8> = (0..n).map(|agent| choices.below(world.actions(agent)) as u8).collect();
+        episode.step(&actions, &[], &mut rewards);
+        let broken = world
+            .channels()
+            .iter()
+            .zip(rewards.chunks(n))
+            .filter(|(channel, _)| RULES.contains(&&*channel.name));
+        let is_broken = broken.flat_map(|(_, row)| row).any(|&share| share > 0.0);
+        assert!(settings.rules == Rules::Free || !is_broken, "a mask broke a rule with {settings:?}");
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::lanes::Lane;
 use super::layout::Site;
 
 /// Cells per phase, of both kinds.
-pub const PER_PHASE: usize = 32;
+pub const CELLS_PER_PHASE: usize = 32;
 
 /// Cuts between levels of the longest red with somebody waiting, in seconds.
 const REDS: [u32; 3] = [40, 80, 120];
@@ -48,14 +48,14 @@ impl Trouble {
     /// Phase × red × fill × blocked.
     pub fn traffic_cell(&self, phase: u8) -> u8 {
         let Trouble { red, fill, is_blocked } = *self;
-        phase * PER_PHASE as u8 + (red * 8 + fill * 2 + usize::from(is_blocked)) as u8
+        phase * CELLS_PER_PHASE as u8 + (red * 8 + fill * 2 + usize::from(is_blocked)) as u8
     }
 
     /// Phase × red × the three rules.
     pub fn rules_cell(&self, phase: u8, broken: &Broken) -> u8 {
         let Broken { green_time, green_skip, phase_skip } = *broken;
         let flags = [green_time, green_skip, phase_skip].map(|share| usize::from(share > 0.0));
-        phase * PER_PHASE as u8 + (self.red * 8 + flags[0] * 4 + flags[1] * 2 + flags[2]) as u8
+        phase * CELLS_PER_PHASE as u8 + (self.red * 8 + flags[0] * 4 + flags[1] * 2 + flags[2]) as u8
     }
 }
 

@@ -149,7 +149,7 @@ impl World for Junctions {
     }
 
     fn states(&self, agent: usize) -> usize {
-        cells::PER_PHASE * self.actions(agent)
+        cells::CELLS_PER_PHASE * self.actions(agent)
     }
 
     fn actions(&self, agent: usize) -> usize {

@@ -5,12 +5,12 @@ use super::lanes::{self, Lane};
 use super::layout::{Layout, Site};
 
 /// Numbers of a junction: phase, seconds since it was chosen, seconds since it is green.
-const HEAD: usize = 3;
+const SHARED_HEAD: usize = 3;
 /// Per phase: changes that left it out, and whether it is allowed.
-const PER_PHASE: usize = 2;
+const SHARED_PER_PHASE: usize = 2;
 /// Per movement: vehicles before it, those that wait, that are near, and that drive; vehicles behind it and
 /// those that wait; seconds green and red; changes that left it out.
-const PER_MOVEMENT: usize = 9;
+const SHARED_PER_MOVEMENT: usize = 9;
 
 /// Where the numbers stand; the same for every junction, those that it lacks are 0.
 #[derive(Debug, Clone, Copy)]
@@ -40,21 +40,21 @@ impl Format {
 
     /// Numbers per junction.
     pub fn stride(&self) -> usize {
-        HEAD + PER_PHASE * self.phases + PER_MOVEMENT * self.movements
+        SHARED_HEAD + SHARED_PER_PHASE * self.phases + SHARED_PER_MOVEMENT * self.movements
     }
 
     /// Writes the numbers of a junction.
     pub fn write(&self, site: &Site, counters: &Counters, allowed: u32, lanes: &[Lane], out: &mut [f32]) {
         let Counters { phase, elapsed, age, .. } = *counters;
-        out[..HEAD].copy_from_slice(&[f32::from(phase), elapsed as f32, age as f32]);
-        let (phases, movements) = out[HEAD..].split_at_mut(PER_PHASE * self.phases);
-        let (phases, _) = phases.as_chunks_mut::<PER_PHASE>();
-        phases.fill([0.0; PER_PHASE]);
+        out[..SHARED_HEAD].copy_from_slice(&[f32::from(phase), elapsed as f32, age as f32]);
+        let (phases, movements) = out[SHARED_HEAD..].split_at_mut(SHARED_PER_PHASE * self.phases);
+        let (phases, _) = phases.as_chunks_mut::<SHARED_PER_PHASE>();
+        phases.fill([0.0; SHARED_PER_PHASE]);
         for (number, row) in phases.iter_mut().enumerate().take(site.green.len()) {
             *row = [f32::from(counters.phase_skips[number]), (allowed >> number & 1) as f32];
         }
-        let (movements, _) = movements.as_chunks_mut::<PER_MOVEMENT>();
-        movements.fill([0.0; PER_MOVEMENT]);
+        let (movements, _) = movements.as_chunks_mut::<SHARED_PER_MOVEMENT>();
+        movements.fill([0.0; SHARED_PER_MOVEMENT]);
         for (number, (row, movement)) in movements.iter_mut().zip(&site.movements).enumerate() {
             let before = lanes::sum(lanes, movement.entry.iter().copied());
             let behind = lanes::sum(lanes, movement.exit.clone());
@@ -97,17 +97,17 @@ impl Numbers<'_> {
 
     /// Changes that left a phase out.
     pub fn phase_skips(&self, phase: usize) -> f32 {
-        self.row[HEAD + PER_PHASE * phase]
+        self.row[SHARED_HEAD + SHARED_PER_PHASE * phase]
     }
 
     /// Whether a phase is allowed, as 0 or 1.
     pub fn allowed(&self, phase: usize) -> f32 {
-        self.row[HEAD + PER_PHASE * phase + 1]
+        self.row[SHARED_HEAD + SHARED_PER_PHASE * phase + 1]
     }
 
     pub fn movement(&self, number: usize) -> MovementNumbers {
-        let at = HEAD + PER_PHASE * self.format.phases + PER_MOVEMENT * number;
-        let row: [f32; PER_MOVEMENT] = std::array::from_fn(|k| self.row[at + k]);
+        let at = SHARED_HEAD + SHARED_PER_PHASE * self.format.phases + SHARED_PER_MOVEMENT * number;
+        let row: [f32; SHARED_PER_MOVEMENT] = std::array::from_fn(|k| self.row[at + k]);
         let [vehicles, waiting, near, driving, exit_vehicles, exit_waiting, green, red, skips] = row;
         MovementNumbers { vehicles, waiting, near, driving, exit_vehicles, exit_waiting, green, red, skips }
     }

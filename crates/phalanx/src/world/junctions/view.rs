@@ -9,13 +9,13 @@ use super::shared::Format;
 use crate::world::View;
 
 /// Numbers beside those of phases and movements: seconds since the phase was chosen, and of green.
-const HEAD: usize = 2;
+const ROW_HEAD: usize = 2;
 /// Per phase: whether it is on, changes that left it out, whether it is allowed.
-const PER_PHASE: usize = 3;
+const ROW_PER_PHASE: usize = 3;
 /// Per movement: vehicles before it, those that wait and that are near, vehicles behind it, each the root
 /// of the share of the room, so that one vehicle on an empty road is not lost; seconds red; changes that
 /// left it out.
-const PER_MOVEMENT: usize = 6;
+const ROW_PER_MOVEMENT: usize = 6;
 /// Seconds are shares of these, and cut at [`MOST`].
 const ELAPSED: f32 = 60.0;
 const RED: f32 = 120.0;
@@ -35,7 +35,7 @@ impl Rows {
     }
 
     fn width(&self) -> usize {
-        HEAD + PER_PHASE * self.layout.phases + PER_MOVEMENT * self.layout.movements
+        ROW_HEAD + ROW_PER_PHASE * self.layout.phases + ROW_PER_MOVEMENT * self.layout.movements
     }
 }
 
@@ -56,8 +56,8 @@ impl View for Rows {
             let site = &self.layout.junctions[member as usize];
             row[0] = (numbers.elapsed() / ELAPSED).min(MOST);
             row[1] = (numbers.age() / LONGEST_GREEN as f32).min(MOST);
-            let (phases, movements) = row[HEAD..].split_at_mut(PER_PHASE * self.layout.phases);
-            let (phases, _) = phases.as_chunks_mut::<PER_PHASE>();
+            let (phases, movements) = row[ROW_HEAD..].split_at_mut(ROW_PER_PHASE * self.layout.phases);
+            let (phases, _) = phases.as_chunks_mut::<ROW_PER_PHASE>();
             for (phase, out) in phases.iter_mut().enumerate().take(site.green.len()) {
                 *out = [
                     f32::from(u8::from(phase == numbers.phase())),
@@ -65,7 +65,7 @@ impl View for Rows {
                     numbers.allowed(phase),
                 ];
             }
-            let (movements, _) = movements.as_chunks_mut::<PER_MOVEMENT>();
+            let (movements, _) = movements.as_chunks_mut::<ROW_PER_MOVEMENT>();
             for (number, (out, lanes)) in movements.iter_mut().zip(&site.movements).enumerate() {
                 let found = numbers.movement(number);
                 let near = (NEAR / PER_VEHICLE) as f32 * lanes.entry.len().max(1) as f32;
