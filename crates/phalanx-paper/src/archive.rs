@@ -255,6 +255,21 @@ impl Archive {
         Ok(found.into_iter().find(|run| self.agree(preset, &run.commit, commit)))
     }
 
+    /// The run with one of these configurations, the first that there is.
+    pub fn find_any(
+        &mut self,
+        preset: &str,
+        configs: &[String],
+        commit: &str,
+    ) -> Result<Option<ArchivedRun>> {
+        for config in configs {
+            if let Some(run) = self.find(preset, config, commit)? {
+                return Ok(Some(run));
+            }
+        }
+        Ok(None)
+    }
+
     /// Adds a run in place of an earlier one with its configuration.
     pub fn add(&mut self, preset: &str, run: ArchivedRun) -> Result<()> {
         let runs = self.runs(preset)?;
@@ -295,6 +310,7 @@ fn write_rows<T: Serialize>(file: &Path, rows: &[T]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::ALL;
     use crate::distinct;
 
     fn run(config: &str, commit: &str) -> ArchivedRun {
@@ -341,7 +357,23 @@ mod tests {
         assert_eq!(find("b", "new"), None, "the old commit gives other bytes");
         assert_eq!(find("c", "new"), None);
         assert!(find("c", "unknown").is_some());
+        let both = ["missing", "a"].map(String::from);
+        assert_eq!(archive.find_any("paper/synthetic", &both, "new").unwrap(), Some(run("a", "same")));
+        assert_eq!(archive.find_any("paper/synthetic", &both[..1], "new").unwrap(), None);
         assert!(archive.runs("wireless").unwrap().is_empty());
+    }
+
+    /// The presets whose runs are in the archive's files: those of experiments that are there.
+    fn archived_presets(folder: &Path) -> Vec<String> {
+        let settings = ALL.iter().flat_map(|experiment| &experiment.settings);
+        let known = distinct(settings.map(|setting| setting.preset.clone()));
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let presets = files.filter(|file| !file.ends_with(FINGERPRINTS)).map(|file| {
+            let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap();
+            let preset = known.iter().find(|preset| slug(preset) == stem);
+            preset.unwrap_or_else(|| panic!("{}: no experiment trains such a preset", file.display())).clone()
+        });
+        presets.collect()
     }
 
     /// A run counts if its commit gives this program's bytes on a short run of its preset.
@@ -357,13 +389,14 @@ mod tests {
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper/archive");
         let mut archive = Archive::open(&folder).unwrap();
-        let presets = distinct(archive.fingerprints.iter().map(|known| known.preset.clone()));
+        let presets = archived_presets(&folder);
         assert!(!presets.is_empty());
         for preset in presets {
             let provenance = Provenance { commit: "this".into(), command_line: Vec::new() };
             let made = Fingerprint::of(&preset, &Registry::default(), provenance);
             archive.fingerprints.push(made.unwrap());
             let commits = distinct(archive.runs(&preset).unwrap().iter().map(|run| run.commit.clone()));
+            assert!(!commits.is_empty(), "{preset}: no runs were read");
             for commit in commits {
                 assert!(
                     archive.agree(&preset, &commit, "this"),

@@ -1,12 +1,20 @@
 //! `table`: the paper's comparison with MAPPO-Lagrangian, its figures beside ours. Paper: tab:baseline.
 
+use std::path::Path;
+
+use phalanx::Result;
+
 use super::catalogue;
 use super::context::{ExperimentContext, Record};
 use super::setting::Setting;
 use super::sheet::Sheet;
+use super::summary;
 use super::terminal_tables::{plus_minus, seeds};
 use phalanx_pictures::plot::canvas::{Axis, Colour, Figure, Layer, Mark, Panel, Shape};
 use phalanx_pictures::plot::{self, Values};
+
+/// The experiment.
+pub const ID: &str = "table";
 
 /// An environment and the experiment that it comes from.
 const WORLDS: [(&str, &str); 2] =
@@ -49,6 +57,14 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     (context.reproduction.print)(&markdown(&table));
     let names = ["pistonball", "wireless"];
     context.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
+}
+
+/// Whether the table in `root` is what the runs there come to.
+pub fn is_of_these_runs(root: &Path) -> Result<bool> {
+    let results = |id: &str| Sheet::read(&root.join(id).join("results.csv"));
+    let summary = |(_, id): &(&str, &str)| Ok(results(id)?.map(|results| summary::of(&results)));
+    let summaries = WORLDS.iter().map(summary).collect::<Result<Vec<_>>>()?;
+    Ok(results(ID)? == Some(assemble(&summaries)))
 }
 
 /// Cells are empty where there is no result.

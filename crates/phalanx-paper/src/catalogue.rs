@@ -156,6 +156,22 @@ impl Experiment {
         figures
     }
 
+    /// What it computes: a checksum of its part of the program, of what that reads, and of the settings that
+    /// it shows. None of what is trained: those rows name the commit of every run.
+    pub fn definition(&self) -> Option<String> {
+        let mut parts: Vec<String> = match self.id.as_str() {
+            "table" => vec![program(include_str!("baseline_table.rs"))],
+            "rate" => vec![program(include_str!("rate.rs")), include_str!("rate.toml").into()],
+            "truncation" => vec![program(include_str!("truncation.rs"))],
+            "samples" => vec![program(include_str!("samples.rs")), include_str!("samples.toml").into()],
+            "cost" => vec![program(include_str!("cost.rs")), include_str!("cost.toml").into()],
+            _ if !self.shown.is_empty() => vec![program(include_str!("visual.rs"))],
+            _ => return None,
+        };
+        parts.extend(self.shown.iter().map(|shown| format!("{shown:?} {:?}", shown.setting().ok())));
+        Some(format!("{:08x}", crc32c::crc32c(parts.join("\n").as_bytes())))
+    }
+
     /// Makes it, or what is missing of it. What is computed writes `results.csv` and figures itself.
     pub fn make(&'static self, context: &ExperimentContext<'_>) -> anyhow::Result<()> {
         match self.id.as_str() {
@@ -169,6 +185,13 @@ impl Experiment {
             _ => trained::make(context, self),
         }
     }
+}
+
+/// A part of the program without its tests, comments and spaces, which change no result.
+fn program(source: &str) -> String {
+    let program = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = program.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    lines.flat_map(|line| line.split_whitespace()).collect()
 }
 
 /// The experiment called `id`.
@@ -200,6 +223,17 @@ mod tests {
                 assert!(setting.preset == *preset && setting.set.starts_with(set), "{setting:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_computed_has_a_definition_of_its_own() {
+        let computed = ALL.iter().filter(|experiment| experiment.settings.is_empty());
+        let all: Vec<String> = computed.map(|experiment| experiment.definition().unwrap()).collect();
+        assert!(all.iter().enumerate().all(|(k, one)| !all[..k].contains(one)), "{all:?}");
+        assert!(ALL.iter().all(|it| it.settings.is_empty() || it.definition().is_none()));
+        let same = program("// a\nfn f() {\n    1\n}\n#[cfg(test)]\nmod tests {}");
+        assert_eq!(same, program("fn f() { 1 } // a").replace("//a", ""));
+        assert_ne!(same, program("fn f() { 2 }"));
     }
 
     #[test]

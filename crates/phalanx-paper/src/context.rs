@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Archive, ArchivedRun, Fingerprint};
-use super::catalogue::Experiment;
+use super::catalogue::{self, ALL, Experiment};
 use super::distinct;
 use super::setting::Setting;
 use super::sheet::{Sheet, if_there};
@@ -105,6 +105,25 @@ pub type RunJobs = Box<dyn Fn(&[Job]) -> anyhow::Result<Vec<JobOutcome>> + Sync>
 /// What a run came to, or why it failed.
 pub type Trained<T = ArchivedRun> = std::result::Result<T, String>;
 
+/// A run that an experiment asks for.
+struct Wanted<'s> {
+    setting: &'s Setting,
+    job: Job,
+    /// What it is known by, its own checksum first.
+    checksums: Vec<String>,
+}
+
+impl Wanted<'_> {
+    fn is_same(&self, other: &Wanted<'_>) -> bool {
+        self.setting.preset == other.setting.preset && self.checksums.contains(&other.checksums[0])
+    }
+
+    /// The run as the archive has it, however it was written.
+    fn archived(&self, archive: &mut Archive, commit: &str) -> phalanx::Result<Option<ArchivedRun>> {
+        archive.find_any(&self.setting.preset, &self.checksums, commit)
+    }
+}
+
 /// An experiment that is being made.
 pub struct ExperimentContext<'a> {
     /// What it shares with others.
@@ -136,6 +155,9 @@ pub struct Record {
     pub cores: usize,
     /// Whether everything is there.
     pub complete: bool,
+    /// What was computed, if it was ([`Experiment::definition`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
 }
 
 impl Record {
@@ -169,11 +191,35 @@ impl Reproduction {
         self.root.join(id)
     }
 
-    /// The folder of a run. Experiments that ask for the same run share it: panels have points in common.
-    pub fn run_folder(&self, setting: &Setting, seed: u64) -> phalanx::Result<PathBuf> {
-        let checksum = archive::checksum(&setting.config(seed, self.length, &self.registry)?);
-        let name = format!("{}-{checksum}-seed{seed}", archive::slug(&setting.preset));
-        Ok(self.root.join("runs").join(name))
+    /// The settings of the catalogue that come to the same runs as this one, which is the first: panels have
+    /// points in common, which each of them writes in its own way.
+    pub fn alike<'s>(&self, setting: &'s Setting) -> phalanx::Result<Vec<&'s Setting>> {
+        let resolved = |setting: &Setting| Ok(setting.config(1, self.length, &self.registry)?.to_toml());
+        let (wanted, mut alike) = (resolved(setting)?, vec![setting]);
+        for other in ALL.iter().flat_map(|experiment| &experiment.settings) {
+            let is_written_so = alike.iter().any(|known| known.set == other.set);
+            if other.preset == setting.preset && !is_written_so && resolved(other)? == wanted {
+                alike.push(other);
+            }
+        }
+        Ok(alike)
+    }
+
+    /// What the run of settings that are alike is known by, in the archive and among folders: a checksum for
+    /// each way in which it is written.
+    pub fn checksums(&self, alike: &[&Setting], seed: u64) -> phalanx::Result<Vec<String>> {
+        let checksum =
+            |setting: &&Setting| Ok(archive::checksum(&setting.config(seed, self.length, &self.registry)?));
+        Ok(distinct(alike.iter().map(checksum).collect::<phalanx::Result<Vec<_>>>()?))
+    }
+
+    /// The folder of a run: that of its first checksum, unless one of the others is there.
+    fn run_folder(&self, preset: &str, checksums: &[String], seed: u64) -> PathBuf {
+        let folder = |checksum: &String| {
+            self.root.join("runs").join(format!("{}-{checksum}-seed{seed}", archive::slug(preset)))
+        };
+        let all: Vec<PathBuf> = checksums.iter().map(folder).collect();
+        all.iter().find(|folder| folder.exists()).or(all.first()).cloned().unwrap_or_default()
     }
 
     /// Finished runs of earlier calls, and what is to be said of this program before it trains these presets.
@@ -246,18 +292,19 @@ impl ExperimentContext<'_> {
     /// failed, by setting, then by seed.
     pub fn train(&self, settings: &[Setting], seeds: &[u64]) -> anyhow::Result<Vec<Vec<Trained>>> {
         let Reproduction { provenance, .. } = self.reproduction;
-        let jobs = self.jobs(settings, seeds)?;
+        let wanted = self.wanted(settings, seeds)?;
         let mut archive =
             self.reproduction.archive(settings.iter().map(|setting| setting.preset.as_str()))?;
-        let mut missing = Vec::new();
-        for (setting, job) in &jobs {
-            let config = archive::checksum(&job.config);
-            if archive.find(&setting.preset, &config, &provenance.commit)?.is_none() {
-                missing.push((setting, job.clone()));
+        let mut missing: Vec<&Wanted<'_>> = Vec::new();
+        for run in &wanted {
+            let is_asked_for = missing.iter().any(|other| other.is_same(run));
+            if !is_asked_for && run.archived(&mut archive, &provenance.commit)?.is_none() {
+                missing.push(run);
             }
         }
         let mut failures = BTreeMap::new();
-        for ((setting, job), outcome) in missing.iter().zip(self.outcomes(missing.iter().map(|it| &it.1))?) {
+        for (run, outcome) in missing.iter().zip(self.outcomes(missing.iter().map(|run| &run.job))?) {
+            let Wanted { setting, job, checksums } = run;
             match outcome {
                 JobOutcome::Done(outcome) => {
                     let run = ArchivedRun::of(&outcome, &job.config, &setting.set)?;
@@ -266,23 +313,24 @@ impl ExperimentContext<'_> {
                     archive.add(&setting.preset, run)?;
                 }
                 JobOutcome::Failed(reason) => {
-                    failures.insert(job.folder.clone(), reason);
+                    failures.insert((setting.preset.as_str(), checksums[0].clone()), reason);
                 }
                 JobOutcome::Busy | JobOutcome::Stopped => {}
             }
         }
         archive.write()?;
         self.reproduction.check()?;
-        let mut trained = jobs.iter().map(|(setting, job)| {
-            let config = archive::checksum(&job.config);
-            Ok(
-                match (archive.find(&setting.preset, &config, &provenance.commit)?, failures.get(&job.folder))
-                {
-                    (Some(run), _) => Ok(run),
-                    (None, Some(reason)) => Err(reason.clone()),
-                    (None, None) => anyhow::bail!("{}: {BUSY}", job.name),
-                },
-            )
+        let mut trained = wanted.iter().map(|run| {
+            let preset = run.setting.preset.as_str();
+            let mut names = run.checksums.iter().map(|checksum| (preset, checksum.clone()));
+            match (
+                run.archived(&mut archive, &provenance.commit)?,
+                names.find_map(|name| failures.get(&name)),
+            ) {
+                (Some(run), _) => Ok(Ok(run)),
+                (None, Some(reason)) => Ok(Err(reason.clone())),
+                (None, None) => anyhow::bail!("{}: {BUSY}", run.job.name),
+            }
         });
         let by_setting = settings.iter().map(|it| trained.by_ref().take(it.seeds(seeds).len()).collect());
         by_setting.collect()
@@ -290,32 +338,34 @@ impl ExperimentContext<'_> {
 
     /// The same where the folders of the runs are needed: what is only in the archive is trained once more.
     pub fn train_in_folders(&self, settings: &[Setting], seed: u64) -> anyhow::Result<Vec<Trained<Outcome>>> {
-        let jobs = self.jobs(settings, &[seed])?;
-        let outcomes = self.outcomes(jobs.iter().map(|it| &it.1))?;
+        let wanted = self.wanted(settings, &[seed])?;
+        let outcomes = self.outcomes(wanted.iter().map(|run| &run.job))?;
         self.reproduction.check()?;
-        let trained = outcomes.into_iter().zip(&jobs).map(|(outcome, (_, job))| match outcome {
+        let trained = outcomes.into_iter().zip(&wanted).map(|(outcome, run)| match outcome {
             JobOutcome::Done(outcome) => Ok(Ok(*outcome)),
             JobOutcome::Failed(reason) => Ok(Err(reason)),
-            JobOutcome::Busy | JobOutcome::Stopped => anyhow::bail!("{}: {BUSY}", job.name),
+            JobOutcome::Busy | JobOutcome::Stopped => anyhow::bail!("{}: {BUSY}", run.job.name),
         });
         trained.collect()
     }
 
-    /// A job per setting and seed, by setting, then by seed.
-    fn jobs<'s>(&self, settings: &'s [Setting], seeds: &[u64]) -> anyhow::Result<Vec<(&'s Setting, Job)>> {
+    /// A run per setting and seed, by setting, then by seed.
+    fn wanted<'s>(&self, settings: &'s [Setting], seeds: &[u64]) -> anyhow::Result<Vec<Wanted<'s>>> {
         let reproduction = self.reproduction;
-        let mut jobs = Vec::new();
+        let mut wanted = Vec::new();
         for setting in settings {
+            let alike = reproduction.alike(setting)?;
             for seed in setting.seeds(seeds) {
+                let checksums = reproduction.checksums(&alike, seed)?;
                 let job = Job {
                     name: format!("{}: {}, {}, seed {seed}", self.id, setting.method, setting.name),
-                    folder: reproduction.run_folder(setting, seed)?,
+                    folder: reproduction.run_folder(&setting.preset, &checksums, seed),
                     config: setting.config(seed, reproduction.length, &reproduction.registry)?,
                 };
-                jobs.push((setting, job));
+                wanted.push(Wanted { setting, job, checksums });
             }
         }
-        Ok(jobs)
+        Ok(wanted)
     }
 
     fn outcomes<'j>(&self, jobs: impl Iterator<Item = &'j Job>) -> anyhow::Result<Vec<JobOutcome>> {
@@ -384,6 +434,7 @@ impl ExperimentContext<'_> {
             wall_s: self.elapsed + self.begin.elapsed().as_secs_f64(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             complete,
+            definition: catalogue::find(self.id).and_then(Experiment::definition),
         };
         self.write("experiment.json", format!("{}\n", serde_json::to_string_pretty(&record)?).as_bytes())
     }
@@ -397,5 +448,54 @@ impl Drop for ExperimentContext<'_> {
             // There is nobody left to tell; the next call only counts less time.
             let _ = self.record(false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reproduction(root: &Path) -> Reproduction {
+        Reproduction {
+            root: root.into(),
+            seeds: vec![1],
+            length: Length::Whole,
+            stop: Arc::default(),
+            registry: Registry::default(),
+            provenance: Provenance { commit: "this".into(), command_line: Vec::new() },
+            run_jobs: Box::new(|_| Ok(Vec::new())),
+            print: |_| {},
+        }
+    }
+
+    /// The panels of an environment have points in common: each is one run, under every name that it has.
+    #[test]
+    fn settings_that_come_to_the_same_run_share_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let reproduction = reproduction(folder.path());
+        let setting = |id: &str, name: &str| catalogue::setting(id, "ours", name).unwrap();
+        let checksums = |id: &str, name: &str| {
+            let setting = setting(id, name);
+            reproduction.checksums(&reproduction.alike(&setting).unwrap(), 1).unwrap()
+        };
+        // Written in two ways, and in one.
+        for (one, other, names) in [
+            (("pistonball-kappa", "κ = 3"), ("pistonball-threshold", "c = 2"), 2),
+            (("wireless-kappa", "κ = 1"), ("wireless-threshold", "c = 0.2"), 1),
+        ] {
+            let [mut a, mut b] = [one, other].map(|(id, name)| checksums(id, name));
+            assert!(a.len() >= names && (names == 1 || a[0] != b[0]), "{one:?}: {a:?}");
+            a.sort();
+            b.sort();
+            assert_eq!(a, b, "{one:?} and {other:?}");
+        }
+        assert_eq!(checksums("pistonball-kappa", "κ = 2").len(), 1);
+        // A folder is found by any of its names.
+        let names = checksums("pistonball-kappa", "κ = 3");
+        let own = reproduction.run_folder("pistonball", &names, 1);
+        assert!(own.ends_with(format!("pistonball-{}-seed1", names[0])));
+        let other = reproduction.run_folder("pistonball", &names[1..], 1);
+        std::fs::create_dir_all(&other).unwrap();
+        assert_eq!(reproduction.run_folder("pistonball", &names, 1), other);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use phalanx::run::Session;
 
-use super::archive::{self, ArchivedRun};
+use super::archive::ArchivedRun;
 use super::catalogue::Experiment;
 use super::context::{Record, Reproduction};
 use super::setting::Setting;
@@ -20,13 +20,13 @@ pub fn words(wanted: &[&'static Experiment], reproduction: &Reproduction) -> any
     for setting in settings() {
         let known = archive.runs(&setting.preset)?.clone();
         let mut each = None;
+        let alike = reproduction.alike(setting)?;
         for seed in setting.seeds(&reproduction.seeds) {
-            let config =
-                archive::checksum(&setting.config(seed, reproduction.length, &reproduction.registry)?);
-            if !all.insert((setting.preset.clone(), config.clone())) {
+            let checksums = reproduction.checksums(&alike, seed)?;
+            if !all.insert((setting.preset.clone(), checksums.iter().min().cloned())) {
                 continue;
             }
-            if archive.find(&setting.preset, &config, &reproduction.provenance.commit)?.is_none() {
+            if archive.find_any(&setting.preset, &checksums, &reproduction.provenance.commit)?.is_none() {
                 let each: f64 = match each {
                     Some(each) => each,
                     None => *each.insert(seconds_of(setting, &known, reproduction)?),

@@ -39,11 +39,16 @@ pub struct Shown {
     is_solvable: bool,
 }
 
+impl Shown {
+    /// What was trained.
+    pub fn setting(&self) -> anyhow::Result<Setting> {
+        catalogue::setting(&self.experiment, &self.method, &self.setting)
+    }
+}
+
 /// Draws the policies and writes `results.csv`.
 pub fn make(context: &ExperimentContext<'_>, all: &[Shown]) -> anyhow::Result<()> {
-    let settings =
-        all.iter().map(|shown| catalogue::setting(&shown.experiment, &shown.method, &shown.setting));
-    let settings = settings.collect::<anyhow::Result<Vec<Setting>>>()?;
+    let settings = all.iter().map(Shown::setting).collect::<anyhow::Result<Vec<Setting>>>()?;
     // Those of panels are shared, and there already if these were made.
     let runs = context.train_in_folders(&settings, SEED)?.into_iter().zip(&settings);
     let runs = runs.map(|(run, setting)| run.map_err(|reason| anyhow::anyhow!("{}: {reason}", setting.name)));

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::tables;
+use crate::baseline_table;
 use crate::catalogue::{self, ALL};
 use crate::claims::Evidence;
 use crate::context::Record;
@@ -73,6 +74,12 @@ impl Gathered {
                 Some(record) if !record.complete => "begun, but not complete",
                 Some(_) if !names_commits(&folder)? => {
                     "made by an earlier program, which did not say by which commit; make it again"
+                }
+                Some(record) if described.is_some_and(|it| it.definition() != record.definition) => {
+                    "made by an earlier program, which computed something else; make it again"
+                }
+                Some(_) if id == baseline_table::ID && !baseline_table::is_of_these_runs(root)? => {
+                    "made of other runs than those that are here; make it again"
                 }
                 Some(record) => {
                     let mut sheets = sheets(&folder)?;

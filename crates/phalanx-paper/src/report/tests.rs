@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::write;
+use crate::catalogue::{self, Experiment};
 use crate::context::Record;
 use crate::sheet::Sheet;
 
@@ -17,6 +18,7 @@ fn record(id: &str) -> Record {
         wall_s: 130.0,
         cores: 2,
         complete: true,
+        definition: catalogue::find(id).and_then(Experiment::definition),
     }
 }
 
@@ -108,6 +110,31 @@ fn runs_that_name_no_commit_do_not_count() {
     assert!(
         markdown.contains("| `wireless.communication-critical` |") && !markdown.contains("| **holds** |")
     );
+}
+
+/// What is computed has no commits in its rows: it counts if this program computes the same.
+#[test]
+fn computed_experiments_of_earlier_programs_do_not_count() {
+    let judged = |definition: Option<String>| {
+        let folder = tempfile::tempdir().unwrap();
+        experiment(folder.path(), &Record { definition, ..record("cost") }, &ROWS);
+        let document: serde_json::Value = serde_json::from_str(&texts(folder.path())[0]).unwrap();
+        let missing = document["missing"].as_array().unwrap();
+        let found = missing.iter().find(|it| it["id"] == "cost");
+        found.map(|it| it["reason"].as_str().unwrap().to_string())
+    };
+    assert_eq!(judged(record("cost").definition), None);
+    for earlier in [None, Some("00000000".to_string())] {
+        assert!(judged(earlier).unwrap().starts_with("made by an earlier program"));
+    }
+}
+
+#[test]
+fn a_table_of_other_runs_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("table"), &ROWS);
+    let [json, ..] = texts(folder.path());
+    assert!(json.contains("made of other runs than those that are here"), "{json}");
 }
 
 #[test]
