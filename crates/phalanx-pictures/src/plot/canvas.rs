@@ -25,7 +25,7 @@ use rayon::prelude::*;
 pub use super::colour::Colour;
 use super::scale::{Scale, Values};
 use super::series::{Point, Span};
-use super::text::{LONGEST_LABEL, plain, shortened, text_width};
+use super::text::{LONGEST_LABEL, plain, text_width, wrapped};
 
 /// The k-th shape of a series' marks, from 0.
 pub fn mark_of_series(k: usize) -> Mark {
@@ -46,6 +46,8 @@ pub enum Shape {
     Dashes(Vec<Point>),
     /// The area between two curves.
     Band(Vec<Span>),
+    /// Upright lines, as for intervals.
+    Bars(Vec<Span>),
     /// Marks, without a line through them.
     Marks {
         /// Where they are.
@@ -53,6 +55,8 @@ pub enum Shape {
         /// What they look like.
         mark: Mark,
     },
+    /// Nothing, but the x axis reaches as far: so that panels below one another have the same one.
+    Reach(f64),
     /// A line along y = 0, or along x = 0 in a panel of names.
     ZeroLine,
     /// All that is below zero.
@@ -63,8 +67,9 @@ impl Shape {
     /// What hides more is drawn earlier.
     fn depth(&self) -> u8 {
         match self {
-            Shape::BelowZero | Shape::ZeroLine => 0,
+            Shape::BelowZero | Shape::ZeroLine | Shape::Reach(_) => 0,
             Shape::Band(_) => 1,
+            Shape::Bars(_) => 2,
             Shape::Line { width, .. } if *width < 2.0 => 2,
             Shape::Line { .. } | Shape::Marks { .. } => 3,
             // A prediction is seen on top of what it predicts.
@@ -135,7 +140,7 @@ pub enum Arrangement {
 pub struct Figure {
     /// The heading.
     pub title: String,
-    /// A line below it.
+    /// Below it: a line for each of its own, and as many more as it takes.
     pub subtitle: String,
     /// In reading order.
     pub panels: Vec<Panel>,
@@ -161,6 +166,8 @@ const TICK_SIZE: u32 = 12;
 /// Space around everything and between the panels.
 const GAP: f64 = 20.0;
 const LEGEND_ROW: f64 = 22.0;
+const TITLE_ROW: f64 = 24.0;
+const SUBTITLE_ROW: f64 = 18.0;
 /// Above a plotting area: the caption of its y axis.
 const ABOVE: f64 = 32.0;
 /// Below a plotting area: its tick labels, and the caption of its x axis.
@@ -170,6 +177,9 @@ const CAPTION: f64 = 36.0;
 const PNG_SCALE: f32 = 2.0;
 /// Entries of a legend, the last of which counts the rest.
 const LONGEST_LEGEND: usize = 16;
+/// Characters of titles and captions, and of what stands below a title: names of runs may be of any length.
+const LONGEST_TITLE: usize = 240;
+const LONGEST_SUBTITLE: usize = 1000;
 
 /// Draws figures, on all threads.
 pub fn draw(figures: &[Figure]) -> Result<Vec<Drawing>, String> {
@@ -191,23 +201,34 @@ pub fn draw(figures: &[Figure]) -> Result<Vec<Drawing>, String> {
 /// Lays out a figure.
 fn scene(figure: &Figure) -> Scene {
     let legend = legend_rows(&legend_entries(figure));
-    let header = GAP + 48.0 + LEGEND_ROW * legend.len() as f64;
+    let (titles, subtitles) = heading(figure);
+    let below_titles = GAP + TITLE_ROW * titles.len() as f64;
+    let below_heading = below_titles + 10.0 + SUBTITLE_ROW * subtitles.len() as f64;
+    let header = below_heading - 4.0 + LEGEND_ROW * legend.len() as f64;
     let stacked = figure.arrangement == Arrangement::Stacked;
     let count = figure.panels.len().max(1);
     let plot_height = if stacked && count > 1 { LOW } else { TALL };
     let panel_width = if stacked { WIDTH } else { WIDTH / count as f64 };
     let row_height = ABOVE + plot_height + TICK_LABELS;
-    let height = header + row_height * if stacked { count as f64 } else { 1.0 } + CAPTION;
+    let captioned = captioned(figure);
+    let captions = captioned.iter().filter(|is_captioned| **is_captioned).count();
+    let rows = if stacked { count as f64 } else { 1.0 };
+    let height = header + row_height * rows + CAPTION * if stacked { captions.max(1) as f64 } else { 1.0 };
 
     let mut scene = Scene::new(WIDTH, height);
     let theme = theme();
     scene.background_color = Some(theme.background.clone());
     scene.text_color = Some(theme.text_color.clone());
     scene.font_family = theme.font_family.clone();
-    title(&mut scene, &figure.title);
-    text(&mut scene, &figure.subtitle, (GAP, GAP + 36.0), TextAnchor::Start, Colour::QUIET);
+    for (row, line) in titles.into_iter().enumerate() {
+        title(&mut scene, line, GAP + 14.0 + TITLE_ROW * row as f64);
+    }
+    for (row, line) in subtitles.iter().enumerate() {
+        let y = below_titles + 12.0 + SUBTITLE_ROW * row as f64;
+        text(&mut scene, line, (GAP, y), TextAnchor::Start, Colour::QUIET);
+    }
     for (row, entries) in legend.into_iter().enumerate() {
-        let y = GAP + 52.0 + LEGEND_ROW * row as f64;
+        let y = below_heading + LEGEND_ROW * row as f64;
         for (x, entry) in entries {
             render_legend_at(&[entry], None, None, false, &mut scene, x, y, 0.0, TEXT_SIZE, &theme);
         }
@@ -218,13 +239,14 @@ fn scene(figure: &Figure) -> Scene {
         figure.panels.iter().map(|panel| ScaledPanel::new(panel, most_ticks)).collect();
     // Stacked panels share their left edge, so that iterations are below one another.
     let widest = panels.iter().map(ScaledPanel::left_margin).fold(0.0, f64::max);
+    let mut top = header;
     for (k, panel) in panels.iter().enumerate() {
         let left = if stacked { widest } else { panel.left_margin() };
         let drawn = render_multiple(panel.plots(), panel.layout(panel_width, row_height, left, &theme));
-        let (x, y) = if stacked { (0.0, k as f64 * row_height) } else { (k as f64 * panel_width, 0.0) };
+        let x = if stacked { 0.0 } else { k as f64 * panel_width };
         scene.defs.extend(drawn.defs);
         scene.add(Primitive::GroupStart {
-            transform: Some(format!("translate({x},{})", header + y)),
+            transform: Some(format!("translate({x},{top})")),
             title: None,
             extra_attrs: None,
         });
@@ -235,13 +257,35 @@ fn scene(figure: &Figure) -> Scene {
             text(&mut scene, &(axis.label.clone() + &scale.unit()), at, anchor, Colour::INK);
         };
         caption(&panel.panel.y, &panel.y, (GAP, ABOVE - 10.0), TextAnchor::Start);
-        if !stacked || k + 1 == count {
+        if captioned[k] {
             let below = (0.5 * (left + panel_width - GAP), row_height + 16.0);
             caption(&panel.panel.x, &panel.x, below, TextAnchor::Middle);
         }
         scene.add(Primitive::GroupEnd);
+        if stacked {
+            top += row_height + if captioned[k] { CAPTION } else { 0.0 };
+        }
     }
     scene
+}
+
+/// The lines of the title, and of what stands below it. There is one of each at least.
+fn heading(figure: &Figure) -> (Vec<String>, Vec<String>) {
+    // Bold letters are wider.
+    const BOLD: f64 = 1.1;
+    let room = WIDTH - 2.0 * GAP;
+    let titles = wrapped(&figure.title, LONGEST_TITLE, TITLE_SIZE, room / BOLD);
+    let lines = figure.subtitle.split('\n');
+    (titles, lines.flat_map(|line| wrapped(line, LONGEST_SUBTITLE, TEXT_SIZE, room)).collect())
+}
+
+/// Which panels have a caption below their x axis: of stacked ones with the same x axis the lowest.
+fn captioned(figure: &Figure) -> Vec<bool> {
+    let is_captioned = |k: usize| {
+        let next = figure.panels.get(k + 1).filter(|_| figure.arrangement == Arrangement::Stacked);
+        next.is_none_or(|next| next.x.label != figure.panels[k].x.label)
+    };
+    (0..figure.panels.len()).map(is_captioned).collect()
 }
 
 fn theme() -> Theme {
@@ -255,10 +299,10 @@ fn theme() -> Theme {
     }
 }
 
-fn title(scene: &mut Scene, content: &str) {
+fn title(scene: &mut Scene, content: String, y: f64) {
     // In a PNG the crate draws bold in spans only.
-    let span = TextSpan { bold: true, ..TextSpan::plain(shortened(content, LONGEST_LABEL)) };
-    let (x, y, size, anchor) = (GAP, GAP + 14.0, TITLE_SIZE, TextAnchor::Start);
+    let span = TextSpan { bold: true, ..TextSpan::plain(content) };
+    let (x, size, anchor) = (GAP, TITLE_SIZE, TextAnchor::Start);
     scene.add(Primitive::RichText { x, y, spans: vec![span], size, anchor, color: None });
 }
 
@@ -266,7 +310,7 @@ fn text(scene: &mut Scene, content: &str, (x, y): Point, anchor: TextAnchor, col
     scene.add(Primitive::Text {
         x,
         y,
-        content: plain(content, 2 * LONGEST_LABEL),
+        content: plain(content, LONGEST_TITLE),
         size: TEXT_SIZE,
         anchor,
         rotate: None,
@@ -283,7 +327,9 @@ fn legend_entries(figure: &Figure) -> Vec<LegendEntry> {
             continue;
         }
         let (shape, colour) = match &layer.shape {
-            Shape::Line { .. } | Shape::Dashes(_) | Shape::ZeroLine => (LegendShape::Line, layer.colour),
+            Shape::Line { .. } | Shape::Dashes(_) | Shape::Bars(_) | Shape::Reach(_) | Shape::ZeroLine => {
+                (LegendShape::Line, layer.colour)
+            }
             Shape::Band(_) => (LegendShape::Rect, layer.colour.tint(BAND_OPACITY)),
             Shape::BelowZero => (LegendShape::Rect, layer.colour.tint(SHADE_OPACITY)),
             Shape::Marks { mark, .. } => (LegendShape::Marker(*mark), layer.colour),
@@ -323,6 +369,7 @@ const MARK_SIZE: f64 = 4.0;
 /// Lengths of the strokes of a broken curve and of the gaps between them, and its width.
 const DASHES: &str = "8 6";
 const DASH_WIDTH: f64 = 1.8;
+const BAR_WIDTH: f64 = 1.5;
 
 /// A panel with its axes found.
 struct ScaledPanel<'a> {
@@ -340,12 +387,13 @@ impl<'a> ScaledPanel<'a> {
                     xs.extend(points.iter().map(|point| point.0));
                     ys.extend(points.iter().map(|point| point.1));
                 }
-                Shape::Band(spans) => {
+                Shape::Band(spans) | Shape::Bars(spans) => {
                     xs.extend(spans.iter().map(|span| span.x));
                     ys.extend(spans.iter().flat_map(|span| [span.low, span.high]));
                 }
                 Shape::ZeroLine if panel.names.is_empty() => ys.push(0.0),
                 Shape::ZeroLine => xs.push(0.0),
+                Shape::Reach(x) => xs.push(*x),
                 Shape::BelowZero => {}
             }
         }
@@ -420,32 +468,44 @@ impl<'a> ScaledPanel<'a> {
             let plot = ScatterPlot::new().with_data(placed(points)).with_color(colour.css());
             Plot::Scatter(plot.with_marker(mark).with_size(MARK_SIZE))
         };
+        let one = |plot: Plot| vec![plot];
         let draw = |layer: &Layer| match &layer.shape {
-            Shape::Line { points, .. } if points.len() == 1 => marks(points, layer.colour, Mark::Circle),
-            Shape::Line { points, width } => Plot::Line(curve(placed(points), layer.colour, *width)),
+            Shape::Line { points, .. } if points.len() == 1 => one(marks(points, layer.colour, Mark::Circle)),
+            Shape::Line { points, width } => one(Plot::Line(curve(placed(points), layer.colour, *width))),
             Shape::Dashes(points) => {
                 let style = LineStyle::Custom(DASHES.into());
-                Plot::Line(curve(placed(points), layer.colour, DASH_WIDTH).with_line_style(style))
+                one(Plot::Line(curve(placed(points), layer.colour, DASH_WIDTH).with_line_style(style)))
             }
-            Shape::Marks { points, mark } => marks(points, layer.colour, *mark),
+            Shape::Marks { points, mark } => one(marks(points, layer.colour, *mark)),
+            Shape::Bars(spans) => {
+                let bar = |span: &Span| {
+                    let ends = placed(&[(span.x, span.low), (span.x, span.high)]);
+                    Plot::Line(curve(ends, layer.colour, BAR_WIDTH))
+                };
+                spans.iter().map(bar).collect()
+            }
             Shape::Band(spans) => {
                 let low = spans.iter().map(|span| self.place((span.x, span.low)));
                 let high = spans.iter().map(|span| self.place((span.x, span.high)).1);
                 let band = BandPlot::new(low.clone().map(|low| low.0), low.map(|low| low.1), high);
-                Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY))
+                one(Plot::Band(band.with_color(layer.colour.css()).with_opacity(BAND_OPACITY)))
             }
             Shape::ZeroLine => {
                 let (x, y) = self.place((0.0, 0.0));
                 let ((left, right), (bottom, top)) = (self.x.range(), self.y.range());
                 let is_flat = self.panel.names.is_empty();
                 let ends = if is_flat { [(left, y), (right, y)] } else { [(x, bottom), (x, top)] };
-                Plot::Line(curve(ends.into(), layer.colour, 1.2))
+                one(Plot::Line(curve(ends.into(), layer.colour, 1.2)))
             }
-            Shape::BelowZero => Plot::Line(curve(Vec::new(), layer.colour, 0.0)),
+            Shape::BelowZero | Shape::Reach(_) => Vec::new(),
         };
         let mut layers: Vec<&Layer> = self.panel.layers.iter().collect();
         layers.sort_by_key(|layer| layer.shape.depth());
-        layers.into_iter().map(draw).collect()
+        let mut plots: Vec<Plot> = layers.into_iter().flat_map(draw).collect();
+        if plots.is_empty() {
+            plots.push(Plot::Line(curve(Vec::new(), Colour::QUIET, 0.0)));
+        }
+        plots
     }
 }
 
@@ -456,7 +516,6 @@ mod tests {
     #[test]
     fn any_text_can_be_drawn() {
         assert_eq!(plain("a$b\u{7}\n<&>", 60), "a\\$b  <&>");
-        assert_eq!(shortened("a-rather-long-name-seed7", 11), "a-rat…seed7");
         let figure = Figure {
             title: "<&>\"'$x$ \u{0}\u{1F600}".into(),
             subtitle: "\u{FFFF}".repeat(500),
@@ -466,6 +525,43 @@ mod tests {
         let drawing = draw(&[figure]).unwrap().remove(0);
         assert!(drawing.svg.contains("&lt;&amp;&gt;"));
         assert!(!drawing.svg.contains(['\u{0}', '\u{FFFF}']));
+    }
+
+    fn empty(title: &str, subtitle: &str) -> Figure {
+        let (title, subtitle) = (title.into(), subtitle.into());
+        Figure { title, subtitle, panels: Vec::new(), arrangement: Arrangement::Stacked }
+    }
+
+    #[test]
+    fn headings_break_into_lines_that_are_seen_whole() {
+        let subtitle = "first\nheld fixed: preset synthetic with n = 10, H = 125, B = 5, T = 400 ".repeat(3);
+        let figure = empty(&"Pistonball: cumulative constraints ".repeat(4), subtitle.trim_end());
+        let (titles, subtitles) = heading(&figure);
+        assert!(titles.len() > 1 && subtitles.len() > 3);
+        for (lines, size) in [(&titles, TITLE_SIZE), (&subtitles, TEXT_SIZE)] {
+            assert!(
+                lines.iter().all(|line| text_width(line, size) <= WIDTH - 2.0 * GAP && !line.contains('…'))
+            );
+        }
+        let svg = &draw(&[figure]).unwrap()[0].svg;
+        assert!(subtitles.iter().all(|line| svg.contains(line.trim())), "{svg}");
+    }
+
+    #[test]
+    fn stacked_panels_with_other_x_axes_have_captions_of_their_own() {
+        let panel = |label: &str| {
+            let bars = Shape::Bars(vec![Span { x: 1.0, low: 2.0, high: 4.0 }]);
+            let layer = |shape, label: &str| Layer { shape, colour: Colour::INK, label: label.into() };
+            let layers = vec![layer(bars, "interval"), layer(Shape::Reach(80.0), "")];
+            Panel::new(Axis::new(label, Values::Real), Axis::new("y", Values::Real), layers)
+        };
+        let panels = vec![panel("iteration"), panel("iteration"), panel("share of training")];
+        let figure = Figure { panels, ..empty("title", "") };
+        assert_eq!(captioned(&figure), [false, true, true]);
+        let svg = &draw(&[figure]).unwrap()[0].svg;
+        assert_eq!((svg.matches(">iteration<").count(), svg.matches(">interval<").count()), (1, 1));
+        assert_eq!(svg.matches(">80<").count(), 3, "every axis reaches as far");
+        assert!(!svg.contains("NaN"));
     }
 
     #[test]
