@@ -1,12 +1,14 @@
-"""Every example of the book's Python pages and the notebook, run in order."""
+"""Every example of the book's Python pages and the notebook, run in order; every key in the reference."""
 
 import re
 import runpy
 import sys
+import typing
 from pathlib import Path
 
 import phalanx
 import pytest
+from phalanx import _phalanx, settings
 from strangers import Mlflow, Wandb
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -44,6 +46,129 @@ def test_the_book(page, monkeypatch):
         # Line numbers in tracebacks are those of the page.
         code = "\n" * text[: block.start(2)].count("\n") + block[2]
         exec(compile(code, str(page), "exec"), names)
+
+
+def test_the_page_on_exports(tmp_path, monkeypatch):
+    """Its blocks read what its commands write, which `crates/phalanx-cli/tests/book.rs` runs."""
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    run = phalanx.train("synthetic", iterations=SHORT, out="run")
+    phalanx.export(run, to="onnx", out="models", episodes=8)
+    phalanx.export(run, to="json", out="policy", episodes=8)
+    monkeypatch.syspath_prepend(tmp_path / "policy")
+    names = {}
+    page = DOCS / "book/src/export.md"
+    for block in BLOCK.finditer(page.read_text()):
+        exec(compile(block[2], str(page), "exec"), names)
+    assert names["laws"] == pytest.approx(run.policy.probabilities(0, [[0, 1], [1, 1]]), abs=1e-12)
+    assert names["law"] == pytest.approx(run.policy.probabilities(0, [0, 1]), abs=1e-12)
+
+
+SPAN = re.compile(r"`([^`]+)`")
+
+
+def sections():
+    """Parts of the reference by the names in their headings."""
+    text = (DOCS / "book/src/reference.md").read_text()
+    configuration = text.partition("## Configuration\n")[2].partition("\n## ")[0]
+    parts = {}
+    for part in configuration.split("\n### ")[1:]:
+        heading, _, body = part.partition("\n")
+        for name in SPAN.findall(heading) or [heading]:
+            parts[name.strip("[]")] = body
+    return parts
+
+
+def cells(line):
+    """Those of a line of a table; a bar behind a backslash ends none."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def rows(section):
+    """Rows of its tables as dicts, by the words in the first row."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\n?)+", section, re.MULTILINE):
+        head, _, *lines = map(cells, table.splitlines())
+        found += [dict(zip(head, line, strict=True)) for line in lines]
+    return found
+
+
+def documented(section):
+    """Names in backticks in the column of keys."""
+    return {name for row in rows(section) for name in SPAN.findall(row.get("key") or row.get("keys") or "")}
+
+
+def documented_by_kind(section):
+    """The same for each kind; a row without one belongs to the kind above it."""
+    found = {}
+    kinds = []
+    for row in rows(section):
+        kinds = SPAN.findall(row["kind"]) or kinds
+        for kind in kinds:
+            found.setdefault(kind, set()).update(SPAN.findall(row.get("key") or row.get("keys") or ""))
+    return found
+
+
+def keys(kind):
+    return set(typing.get_type_hints(kind))
+
+
+def known(section, **given):
+    """What the library takes, as it says when it is given something else."""
+    with pytest.raises(phalanx.ConfigError, match="unknown field") as error:
+        phalanx.config("synthetic", **{section: given})
+    return set(SPAN.findall(str(error.value).partition("expected ")[2]))
+
+
+def test_every_setting_is_in_the_reference():
+    parts = sections()
+    assert keys(phalanx.Settings) == documented(parts["Top level"]) | (set(parts) - {"Top level"})
+
+
+@pytest.mark.parametrize(
+    ("section", "kind"),
+    [
+        ("policy", settings.PolicySettings),
+        ("critic", settings.CriticSettings),
+        ("dual", settings.DualSettings),
+        ("actor", settings.ActorSettings),
+        ("safety", settings.SafetySettings),
+        ("links", settings.LinkSettings),
+        ("mappo", settings.MappoSettings),
+        ("evaluation", settings.EvaluationSettings),
+        ("checkpoint", settings.CheckpointSettings),
+        ("output", settings.OutputSettings),
+    ],
+)
+def test_every_key_of_a_section_is_in_the_reference(section, kind):
+    assert documented(sections()[section]) == keys(kind)
+
+
+def test_every_key_of_utilities_is_in_the_reference():
+    both = sections()["constraint"]
+    objective, divider, only = both.partition("Only in `[[constraint]]`")
+    assert divider and documented(objective) == keys(settings.UtilitySettings)
+    assert documented(only) == keys(settings.ConstraintSettings) - keys(settings.UtilitySettings)
+
+
+def test_every_key_of_worlds_is_in_the_reference():
+    found = documented_by_kind(sections()["world"])
+    assert found == {kind: known("world", kind=kind, nothing=1) for kind in _phalanx.world_kinds()}
+    (town,) = (row["meaning"] for row in rows(sections()["world"]) if row["key"] == "`town`")
+    wanted = known("world", kind="junctions", town={"nothing": 1})
+    assert set(re.findall(r"(\w+) = ", town)) == wanted == keys(settings.TownSettings)
+
+
+def test_every_key_of_networks_is_in_the_reference():
+    found = documented_by_kind(sections()["network"])
+    assert set(found) == set(typing.get_args(typing.get_type_hints(settings.NetworkSettings)["kind"]))
+    assert set().union(*found.values()) == keys(settings.NetworkSettings) - {"kind"}
+
+
+@pytest.mark.parametrize("kind", ["linear", "power", "total"])
+def test_every_key_of_schedules_is_in_the_reference(kind):
+    (shown,) = (span for span in SPAN.findall(sections()["actor"]) if f'{{ kind = "{kind}"' in span)
+    assert set(re.findall(r"(\w+) = ", shown)) == known("actor", schedule={"kind": kind, "nothing": 1}) | {"kind"}
 
 
 def test_the_tour():
