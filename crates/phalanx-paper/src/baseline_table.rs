@@ -6,6 +6,7 @@ use phalanx::Result;
 
 use super::catalogue;
 use super::context::{ExperimentContext, Record};
+use super::curves;
 use super::setting::Setting;
 use super::sheet::Sheet;
 use super::summary;
@@ -28,8 +29,11 @@ fn published(experiment: &str) -> impl Iterator<Item = &'static Setting> + use<>
 
 /// Columns of `results.csv`: one row per environment and method.
 const COLUMNS: &str = "environment,method,seeds,missing,return_mean,return_sd,return_low,return_high,\
-    violation_mean,violation_sd,violation_low,violation_high,published_return,published_return_sd,\
-    published_violation";
+    violation_mean,violation_sd,violation_low,violation_high,iterations,agent_steps,wall_s,published_return,\
+    published_return_sd,published_violation";
+
+/// Those of them that are taken over from a summary.
+const TAKEN: std::ops::Range<usize> = 2..15;
 
 /// Makes what it is made of, where that is not there; writes `results.csv`, the table as it is
 /// shown, and a figure for each environment.
@@ -55,8 +59,13 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     context.sheet("table.csv", &table)?;
     context.write("table.md", markdown(&table).as_bytes())?;
     (context.reproduction.print)(&markdown(&table));
-    let names = ["pistonball", "wireless"];
-    context.figures(WORLDS.iter().zip(names).map(|(world, name)| (name, figure(*world, &results))).collect())
+    let mut figures = Vec::new();
+    for (world, name) in WORLDS.iter().zip(["pistonball", "wireless"]) {
+        let settings: Vec<&Setting> = published(world.1).collect();
+        let caption = curves::caption_of(&settings, context.reproduction)?;
+        figures.push((name, figure(*world, &results, &caption)));
+    }
+    context.figures(figures)
 }
 
 /// Whether the table in `root` is what the runs there come to.
@@ -70,8 +79,7 @@ pub fn is_of_these_runs(root: &Path) -> Result<bool> {
 /// Cells are empty where there is no result.
 fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
     let mut results = Sheet::new(COLUMNS);
-    // What is taken over from a summary.
-    let taken: Vec<String> = results.columns[2..12].to_vec();
+    let taken: Vec<String> = results.columns[TAKEN].to_vec();
     for ((world, id), summary) in WORLDS.iter().zip(summaries) {
         for setting in published(id) {
             let found = summary.as_ref().and_then(|summary| {
@@ -88,9 +96,11 @@ fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
     results
 }
 
-/// The paper's table, ours on the left of each figure.
+/// The paper's table, ours on the left of each figure, and what it took.
 fn shown(results: &Sheet) -> Sheet {
-    let mut table = Sheet::new("environment,method,return,published,violation,published,seeds");
+    let columns =
+        "environment,method,return,published,violation,published,seeds,iterations,agent-steps,seconds";
+    let mut table = Sheet::new(columns);
     for row in &results.rows {
         let number = |column: &str| results.number(row, column);
         let text = |column: &str| results.text(row, column).to_string();
@@ -105,6 +115,9 @@ fn shown(results: &Sheet) -> Sheet {
             mean("violation_mean", "violation_sd"),
             text("published_violation"),
             seeds(results, row),
+            text("iterations"),
+            text("agent_steps"),
+            if text("wall_s").is_empty() { String::new() } else { format!("{:.0}", number("wall_s")) },
         ]);
     }
     table
@@ -117,7 +130,7 @@ fn markdown(table: &Sheet) -> String {
 }
 
 /// Return against violation: the better, the higher and the further to the left.
-fn figure((world, _): (&str, &str), results: &Sheet) -> Figure {
+fn figure((world, _): (&str, &str), results: &Sheet, caption: &str) -> Figure {
     let rows = results.rows.iter().filter(|row| results.text(row, "environment") == world);
     let layers = rows.enumerate().flat_map(|(k, row)| layers(results, row, Colour::of_series(k)));
     let x = Axis::new("total violation, final policy", Values::FromZero);
@@ -127,7 +140,8 @@ fn figure((world, _): (&str, &str), results: &Sheet) -> Figure {
         layers.collect(),
     );
     let subtitle = "circles: here, with 95 % intervals; diamonds: the paper, with its ±";
-    plot::stacked(format!("{world}: comparison with MAPPO-Lagrangian"), subtitle, vec![panel])
+    let title = format!("{world}: comparison with MAPPO-Lagrangian");
+    plot::stacked(title, &format!("{subtitle}\n{caption}"), vec![panel])
 }
 
 /// A method's result and the published one, each with its spread.
@@ -164,11 +178,12 @@ mod tests {
 
     fn summary() -> Sheet {
         let mut sheet = Sheet::new(COLUMNS);
-        sheet.columns.truncate(12);
+        sheet.columns.truncate(TAKEN.end);
         sheet.columns.splice(..2, ["method".to_string(), "setting".to_string()]);
-        let numbers = ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02"];
+        let numbers =
+            ["3", "", "56.2", "0.3", "55.9", "56.5", "0.01", "0.01", "0", "0.02", "1500", "90000", "12.34"];
         sheet.push([&["ours", ""], &numbers[..]].concat().into_iter().map(String::from).collect());
-        let numbers = ["2", "3", "50.1", "1.5", "49", "51.2", "0.2", "0.1", "0.1", "0.3"];
+        let numbers = ["2", "3", "50.1", "1.5", "49", "51.2", "0.2", "0.1", "0.1", "0.3", "800", "8000", "9"];
         sheet.push([&["MAPPO-L", "κ = 3"], &numbers[..]].concat().into_iter().map(String::from).collect());
         sheet
     }
@@ -185,19 +200,20 @@ mod tests {
         assert_eq!(lines.len(), 10);
         assert_eq!(
             lines[2],
-            "| Pistonball | ours | 56.200 ± 0.300 | 51.788 ± 1.346 | 0.010 ± 0.010 | 0.04919 | 3 |"
+            "| Pistonball | ours | 56.200 ± 0.300 | 51.788 ± 1.346 | 0.010 ± 0.010 | 0.04919 | 3 | 1500 | 90000 | 12 |"
         );
-        assert!(lines[3].ends_with("| 2 (missing: 3) |"), "{}", lines[3]);
+        assert!(lines[3].ends_with("| 2 (missing: 3) | 800 | 8000 | 9 |"), "{}", lines[3]);
         assert!(lines[9].contains("decentralised MAPPO-L | missing | 3.148 ± 0.614 | missing | 1.576"));
     }
 
     #[test]
     fn the_figure_is_drawn_whatever_is_missing() {
         let results = assemble(&[Some(summary()), None]);
-        let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(*world, &results)).collect();
+        let figures: Vec<Figure> = WORLDS.iter().map(|world| figure(*world, &results, "T = 5")).collect();
         let drawings = canvas::draw(&figures).unwrap();
         for drawing in drawings {
             assert!(drawing.svg.contains(">decentralised aggregate MAPPO-L<"), "names are never cut");
+            assert!(drawing.svg.contains(">T = 5<"));
         }
     }
 }

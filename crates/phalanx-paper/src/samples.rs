@@ -9,12 +9,14 @@ use phalanx::exact::System;
 use phalanx::run::{Config, Session};
 use serde::{Deserialize, Serialize};
 
+use super::claims::Estimate;
 use super::context::{ByLength, ExperimentContext};
 use super::drawing::{Panel, Style, log, side_by_side};
 use super::on_one_thread;
 use super::setting::key_and_value;
 use super::sheet::{Sheet, number};
-use phalanx_pictures::plot::canvas::Figure;
+use phalanx_pictures::plot::canvas::{self, Arrangement, Colour, Figure, Layer, Mark, Shape};
+use phalanx_pictures::plot::{self, Point, Span};
 use phalanx_pictures::statistics::{deviation, mean, slope};
 
 /// Columns of `results.csv`: one row per number of samples. `what` is `estimate` (errors at policies that do
@@ -55,8 +57,8 @@ struct Plan {
 const BATCH: usize = 20;
 const TRANSITIONS: usize = 1000;
 
-/// Writes `results.csv`, `ends.csv` with a row per seed, `slopes.csv`, `figures/estimates` and
-/// `figures/trained`.
+/// Writes `results.csv`, `ends.csv` with a row per seed, `slopes.csv`, `figures/estimates`,
+/// `figures/trained` and `figures/objective`.
 pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     let plan = DESCRIPTION.plans.of(context.reproduction.length);
     let mut results = Sheet::new(COLUMNS);
@@ -112,7 +114,8 @@ pub fn make(context: &ExperimentContext<'_>) -> anyhow::Result<()> {
     context.sheet("slopes.csv", &sheet)?;
     context.figures(vec![
         ("estimates", estimate_figure(&results, slopes, plan.policies)),
-        ("trained", trained_figure(&results, iterations, seeds)),
+        ("trained", trained_figure([&results, &every], &E, iterations, seeds)),
+        ("objective", trained_figure([&results, &every], &GAP, iterations, seeds)),
     ])
 }
 
@@ -213,32 +216,126 @@ fn estimate_figure(results: &Sheet, slopes: [f64; 2], policies: u64) -> Figure {
     ];
     side_by_side(
         "Errors of estimates against B",
-        format!("line of 4 agents, γ = 0.8, H = 60; mean over {policies} random policies"),
+        format!(
+            "mean over {policies} random policies\nHeld fixed: line of n = 4 agents; entropy ≥ c = 0.5; κ = 0; \
+             multipliers of 1; γ = 0.8; H = 60. Varied: B."
+        ),
         &[Panel { x: log("episodes B"), y: log("relative error"), curves }],
     )
 }
 
-fn trained_figure(results: &Sheet, iterations: usize, seeds: u64) -> Figure {
+/// What is drawn of trained policies.
+struct Drawn {
+    title: &'static str,
+    /// On the y axis.
+    label: &'static str,
+    /// In `ends.csv`, a row per seed.
+    column: &'static str,
+    /// In `results.csv`: what no number of samples improves on, with its entry in the legend.
+    best: Option<(&'static str, &'static str)>,
+}
+
+const E: Drawn = Drawn {
+    title: "How far trained policies are from stationary, against samples",
+    label: "E of the last policy",
+    column: "E",
+    best: Some(("E_exact", "E with exact gradients")),
+};
+const GAP: Drawn = Drawn {
+    title: "Objective of trained policies against samples",
+    label: "objective short of that with exact gradients",
+    column: "objective_gap",
+    best: None,
+};
+
+/// Every seed, and means with intervals, by the batch and by the transitions.
+fn trained_figure([results, ends]: [&Sheet; 2], drawn: &Drawn, iterations: usize, seeds: u64) -> Figure {
     let panel = |what: &str, x: &str, label: String| {
-        let curve =
-            |label: &str, column: &str, style| results.curve(label, (x, column), style, |row| row[0] == what);
-        Panel {
-            x: log(&label),
-            y: log("E, and the gap of the objective"),
-            curves: vec![
-                curve("E", "E", Style::Marked),
-                curve("objective short of that with exact gradients", "objective_gap", Style::Marked),
-                curve("E with exact gradients", "E_exact", Style::Dashed),
-            ],
+        let every = ends.points(x, drawn.column, |row| row[0] == what);
+        let mut layers = vec![Layer {
+            shape: Shape::Marks { points: every.clone(), mark: Mark::Circle },
+            colour: Colour::of_series(0).tint(0.35),
+            label: "a seed".into(),
+        }];
+        let spans: Vec<(f64, Estimate)> = by_samples(&every);
+        let bars = spans.iter().map(|&(x, Estimate { low, high, .. })| Span { x, low, high });
+        let means: Vec<Point> = spans.iter().map(|&(x, Estimate { mean, .. })| (x, mean)).collect();
+        let colour = Colour::of_series(0);
+        layers.push(Layer { shape: Shape::Bars(bars.collect()), colour, label: String::new() });
+        layers.push(plot::line(means.clone(), plot::THICK, colour, String::new()));
+        let marks = Shape::Marks { points: means, mark: Mark::Square };
+        layers.push(Layer { shape: marks, colour, label: "mean with 95 % interval".into() });
+        if let Some((column, label)) = drawn.best {
+            let points = results.points(x, column, |row| row[0] == what);
+            layers.push(Layer {
+                shape: Shape::Dashes(points),
+                colour: Colour::of_series(2),
+                label: label.into(),
+            });
         }
+        canvas::Panel::new(log(&label), log(drawn.label), layers)
     };
-    let of_line = format!("line of 4 agents, γ = 0.8, {iterations} iterations");
-    side_by_side(
-        "Trained policies against samples",
-        format!("{of_line}; exact values of the last policy, mean over {seeds} seeds"),
-        &[
+    let subtitle = format!(
+        "exact values of the last policy, {seeds} seeds; an interval that reaches the lower edge has 0 in it\n\
+         Held fixed: line of n = 4 agents; entropy ≥ c = 0.5; κ = 0; η_μ = 100; γ = 0.8; H = 60; T = \
+         {iterations}. Varied: B on the left, K on the right."
+    );
+    Figure {
+        title: drawn.title.into(),
+        subtitle,
+        panels: vec![
             panel("batch", "B", format!("episodes B (K = {TRANSITIONS})")),
             panel("transitions", "K", format!("transitions K (B = {BATCH})")),
         ],
-    )
+        arrangement: Arrangement::SideBySide,
+    }
+}
+
+/// Points with the same x: the mean over seeds with its interval.
+fn by_samples(points: &[Point]) -> Vec<(f64, Estimate)> {
+    let groups = points.chunk_by(|one, other| one.0 == other.0);
+    let estimate = |group: &[Point]| {
+        let values: Vec<f64> = group.iter().map(|point| point.1).collect();
+        (group[0].0, Estimate::of_mean(&values))
+    };
+    groups.map(estimate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten seeds for each of three numbers of samples.
+    fn ends() -> Sheet {
+        let mut sheet = Sheet::new("what,B,K,seed,E,objective_gap");
+        for (what, [b, k]) in [("batch", [1, 1000]), ("batch", [20, 1000]), ("transitions", [20, 500])] {
+            for seed in 1..=10 {
+                let e = if seed == 1 { 0.04 } else { 1e-4 };
+                let cells = [what.into(), b.to_string(), k.to_string(), seed.to_string()];
+                sheet.push([&cells[..], &[e, 0.01 + 0.001 * f64::from(seed)].map(number)].concat());
+            }
+        }
+        sheet
+    }
+
+    #[test]
+    fn one_quantity_to_a_figure_and_an_interval_to_a_mean() {
+        let results = Sheet::new(COLUMNS);
+        for (drawn, column) in [(&E, "E"), (&GAP, "objective_gap")] {
+            let figure = trained_figure([&results, &ends()], drawn, 1500, 10);
+            assert!(figure.subtitle.contains("T = 1500") && figure.panels[0].y.label == drawn.label);
+            let of_panel = |panel: &canvas::Panel| {
+                let bars = panel.layers.iter().find_map(|layer| match &layer.shape {
+                    Shape::Bars(spans) => Some(spans.clone()),
+                    _ => None,
+                });
+                bars.unwrap()
+            };
+            let [batch, transitions] = [0, 1].map(|k| of_panel(&figure.panels[k]));
+            assert_eq!((batch.len(), transitions.len()), (2, 1), "{column}");
+            assert!(batch.iter().all(|span| (span.low < 0.0) == (column == "E")), "{batch:?}");
+            let svg = &canvas::draw(&[figure]).unwrap()[0].svg;
+            assert!(svg.contains(">mean with 95 % interval<") && !svg.contains("NaN") && !svg.contains('…'));
+        }
+    }
 }

@@ -1,15 +1,17 @@
 //! Summaries as tables for the terminal and for the report.
 
+use super::setting::LITERAL;
 use super::sheet::Sheet;
 
 /// Its columns.
-pub const HEADING: [&str; 11] = [
+pub const HEADING: [&str; 12] = [
     "method",
     "setting",
     "return [95 %]",
     "violation [95 %]",
     "published",
     "reached",
+    "reproduces",
     "seeds",
     "collapsed",
     "iterations",
@@ -31,12 +33,10 @@ pub fn shown(summary: &Sheet) -> Sheet {
             text("method"),
             text("setting"),
             interval(["return_mean", "return_low", "return_high"].map(number), 2),
-            interval(
-                ["violation_mean", "violation_low", "violation_high"].map(number).map(|it| it.max(0.0)),
-                3,
-            ),
+            interval(["violation_mean", "violation_low", "violation_high"].map(number), 3),
             published,
             text("reaches"),
+            reproduces(summary, row).map_or("", Reproduces::word).into(),
             seeds(summary, row),
             text("collapsed"),
             text("iterations"),
@@ -45,6 +45,46 @@ pub fn shown(summary: &Sheet) -> Sheet {
         ]);
     }
     table
+}
+
+/// Whether what is published lies in the intervals of the published code's runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reproduces {
+    Both,
+    ReturnOnly,
+    ViolationOnly,
+    Neither,
+}
+
+impl Reproduces {
+    /// In a cell.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reproduces::Both => "yes",
+            Reproduces::ReturnOnly => "no: violation",
+            Reproduces::ViolationOnly => "no: return",
+            Reproduces::Neither => "no: both",
+        }
+    }
+}
+
+/// Of the published code's runs, where something is published.
+pub fn reproduces(summary: &Sheet, row: &[String]) -> Option<Reproduces> {
+    if summary.text(row, "method") != LITERAL {
+        return None;
+    }
+    let is_inside = |published: &str, low: &str, high: &str| {
+        let [published, low, high] = [published, low, high].map(|column| summary.number(row, column));
+        (published.is_finite() && low.is_finite()).then_some(low <= published && published <= high)
+    };
+    let return_ = is_inside("published_return", "return_low", "return_high")?;
+    let violation = is_inside("published_violation", "violation_low", "violation_high")?;
+    Some(match (return_, violation) {
+        (true, true) => Reproduces::Both,
+        (true, false) => Reproduces::ReturnOnly,
+        (false, true) => Reproduces::ViolationOnly,
+        (false, false) => Reproduces::Neither,
+    })
 }
 
 /// A mean with its interval.
@@ -79,4 +119,34 @@ pub fn summary(summary: &Sheet) -> String {
         format!("  {}\n", cells.join("  ").trim_end())
     };
     lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_runs_say_whether_they_come_out_where_published() {
+        let mut summary = Sheet::new(
+            "method,setting,seeds,return_mean,return_low,return_high,violation_mean,violation_low,\
+             violation_high,published_return,published_violation",
+        );
+        for (method, interval, published) in [
+            (LITERAL, ["1.5", "1", "2", "0.1", "-0.1", "0.3"], ["1.8", "0"]),
+            (LITERAL, ["1.5", "1", "2", "0.1", "-0.1", "0.3"], ["1.8", "0.4"]),
+            (LITERAL, ["1.5", "1", "2", "0", "0", "0"], ["2.5", "0"]),
+            (LITERAL, ["1.5", "1", "2", "0.1", "-0.1", "0.3"], ["2.5", "0.4"]),
+            (LITERAL, ["", "", "", "", "", ""], ["2.5", "0.4"]),
+            (LITERAL, ["1.5", "1", "2", "0.1", "-0.1", "0.3"], ["", ""]),
+            ("ours", ["1.5", "1", "2", "0.1", "-0.1", "0.3"], ["1.8", "0"]),
+        ] {
+            let cells = [&[method, "κ = 1", "5"][..], &interval, &published].concat();
+            summary.push(cells.into_iter().map(String::from).collect());
+        }
+        let table = shown(&summary);
+        let words: Vec<&str> = table.rows.iter().map(|row| table.text(row, "reproduces")).collect();
+        assert_eq!(words, ["yes", "no: violation", "no: return", "no: both", "", "", ""]);
+        // As in texts: an interval of a mean may reach below what single values can be.
+        assert_eq!(table.text(&table.rows[0], "violation [95 %]"), "0.100 [-0.100, 0.300]");
+    }
 }

@@ -15,19 +15,19 @@ const RESULTS: &str = "method,setting,preset,set,seed,status,return,objective,vi
 /// Trains the settings, writes `results.csv` and `summary.csv`, and draws their curves.
 pub fn make(context: &ExperimentContext<'_>, experiment: &'static Experiment) -> anyhow::Result<()> {
     let trained = tabulated(context, experiment)?;
+    let (length, registry) = (context.reproduction.length, &context.reproduction.registry);
     let mut figures = Vec::new();
-    for (name, shown) in experiment.figures() {
+    for (name, shown) in curves::by_figure(experiment) {
         let is_single_method = shown.iter().all(|setting| setting.method == shown[0].method);
-        let course = |setting: &'static Setting, trained: &[Trained]| Course {
-            setting,
-            label: if is_single_method { setting.name.clone() } else { setting.title() },
-            runs: trained.iter().flatten().cloned().collect(),
+        let course = |(setting, trained): (&'static Setting, &Vec<Trained>)| {
+            let label = if is_single_method { setting.name.clone() } else { setting.title() };
+            let runs = trained.iter().flatten().cloned().collect();
+            Ok(Course { setting, config: setting.config(1, length, registry)?, label, runs })
         };
         let all = experiment.settings.iter().zip(&trained);
-        let courses =
-            all.filter(|(setting, _)| shown.contains(setting)).map(|(setting, runs)| course(setting, runs));
-        let courses: Vec<Course<'_>> = courses.collect();
-        figures.push((name, curves::figure(&experiment.title, &courses, experiment.published_iterations)));
+        let courses = all.filter(|(setting, _)| shown.contains(setting)).map(course);
+        let courses = courses.collect::<phalanx::Result<Vec<_>>>()?;
+        figures.push((name, curves::figure(&experiment.title, &courses, experiment.published_iterations)?));
     }
     context.figures(figures)
 }

@@ -11,7 +11,7 @@ use super::gathered::CompleteExperiment;
 use super::{Report, counts, coverage, tables};
 use crate::claims::{CLAIMS, Finding, Judged, Verdict};
 use crate::distinct;
-use crate::terminal_tables;
+use crate::terminal_tables::{self, Reproduces, reproduces};
 
 const METHOD: &str = include_str!("method.txt");
 
@@ -54,6 +54,7 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
         "gaps": report.gaps(),
         "groups": groups(report),
         "open": report.claims.iter().filter(|it| !matches!(it.verdict, Verdict::Holds | Verdict::Missing)).map(|it| claim(report, it)).collect::<Vec<_>>(),
+        "literal": literal(&gathered.experiments),
         "trained_heading": terminal_tables::HEADING,
         "trained": gathered.experiments.iter().flat_map(trained).collect::<Vec<_>>(),
         "tuning_place": "tuning.md",
@@ -62,6 +63,23 @@ pub fn document(report: &Report) -> anyhow::Result<Value> {
         "experiments": experiments.collect::<anyhow::Result<Vec<_>>>()?,
         "tuning": gathered.tuning,
     }))
+}
+
+/// Where the published code, run here, does not come out where the paper does; none without such runs.
+fn literal(experiments: &[CompleteExperiment]) -> Option<String> {
+    let summaries = experiments.iter().filter_map(|found| found.sheets.get("summary"));
+    let rows = summaries.flat_map(|summary| summary.rows.iter().map(move |row| reproduces(summary, row)));
+    let all: Vec<Reproduces> = rows.flatten().collect();
+    let count = |wanted: Reproduces| all.iter().filter(|it| **it == wanted).count();
+    let [both, no_return, no_violation, neither] =
+        [Reproduces::Both, Reproduces::ViolationOnly, Reproduces::ReturnOnly, Reproduces::Neither].map(count);
+    let words = format!(
+        "What the published code does, run here, reproduces {both} of {} published points: there both \
+         published numbers lie in the 95 % intervals. The return alone is missed in {no_return}, the violation \
+         alone in {no_violation}, both in {neither}.",
+        all.len()
+    );
+    (!all.is_empty()).then_some(words)
 }
 
 /// Rows of the table of all trained settings.

@@ -11,7 +11,9 @@ use crate::distinct;
 const SQUARE: usize = 26;
 const NAMES: usize = 170;
 const WIDTH: usize = 760;
-const TOP: usize = 40;
+/// Where counts begin, and the height of a line of them.
+const COUNTS: usize = 215;
+const LINE: usize = SQUARE + 8;
 
 /// Colour and sign of a verdict; signs alone tell them apart, too.
 fn look(verdict: Verdict) -> (&'static str, &'static str) {
@@ -28,21 +30,20 @@ fn look(verdict: Verdict) -> (&'static str, &'static str) {
 /// As SVG.
 pub fn svg(report: &Report) -> String {
     let groups = distinct(report.claims.iter().map(Judged::group));
-    let height = TOP + groups.len() * (SQUARE + 6) + 10;
+    let counted = report.claims_apart().into_iter().zip(["claims of the paper", "published results"]);
+    let counted: Vec<_> = counted.filter(|(claims, _)| !claims.is_empty()).collect();
+    let top = 10 + counted.len() * LINE;
+    let height = top + groups.len() * (SQUARE + 6) + 10;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"DejaVu Sans, Verdana, Arial, sans-serif\" font-size=\"13\">\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
-    let mut x = 10;
-    for (verdict, count) in counts(&report.claims).into_iter().filter(|(_, count)| *count > 0) {
-        let label = format!("{count} {}", verdict.word_of_many());
-        square(&mut text, (x, 8), verdict, "");
-        let _ = writeln!(text, "<text x=\"{}\" y=\"25\" fill=\"#222222\">{label}</text>", x + SQUARE + 5);
-        x += SQUARE + 25 + 8 * label.len();
+    for (row, (claims, what)) in counted.iter().enumerate() {
+        line_of_counts(&mut text, 8 + row * LINE, claims, what);
     }
     for (row, group) in groups.iter().enumerate() {
-        let y = TOP + row * (SQUARE + 6) + 4;
+        let y = top + row * (SQUARE + 6) + 4;
         let name = no_tags(CLAIMS.groups.get(*group).map_or(group, String::as_str));
         let _ = writeln!(text, "<text x=\"10\" y=\"{}\" fill=\"#222222\">{name}</text>", y + 17);
         let members = report.claims.iter().filter(|claim| claim.group() == *group);
@@ -52,6 +53,23 @@ pub fn svg(report: &Report) -> String {
         }
     }
     text + "</svg>\n"
+}
+
+/// How many of the claims have each verdict.
+fn line_of_counts(text: &mut String, y: usize, claims: &[&Judged], what: &str) {
+    let base = y + 17;
+    let number = claims.len();
+    let _ = writeln!(
+        text,
+        "<text x=\"10\" y=\"{base}\" fill=\"#222222\" font-weight=\"bold\">{number} {what}:</text>"
+    );
+    let mut x = COUNTS;
+    for (verdict, count) in counts(claims.iter().copied()).into_iter().filter(|(_, count)| *count > 0) {
+        let label = format!("{count} {}", verdict.word_of_many());
+        square(text, (x, y), verdict, "");
+        let _ = writeln!(text, "<text x=\"{}\" y=\"{base}\" fill=\"#222222\">{label}</text>", x + SQUARE + 5);
+        x += SQUARE + 25 + 8 * label.len();
+    }
 }
 
 /// Writing to memory cannot fail.

@@ -65,9 +65,38 @@ fn a_claim_goes_from_a_sheet_into_all_three_files() {
     assert!(markdown.contains("c0ffee") && page.contains("c0ffee"), "who trained them");
     let picture = std::fs::read_to_string(folder.path().join("claims.svg")).unwrap();
     assert!(picture.contains("<title>wireless.communication-critical: holds."));
+    let published = claims.iter().filter(|claim| claim["id"].as_str().unwrap().starts_with("published."));
+    let published = published.count();
+    let own = claims.len() - published;
+    for words in [format!(">{own} claims of the paper:<"), format!(">{published} published results:<")] {
+        assert!(picture.contains(&words), "{words}: {picture}");
+    }
+    assert!(!markdown.contains("published points"), "nothing of the published code was run");
     assert!(page.contains("data-verdict=\"holds\" id=\"claim-wireless.communication-critical\""));
     assert!(page.contains("data:image/svg+xml;base64,") && !page.contains("data:image/png"));
     assert!(!markdown.contains("is evidence"));
+}
+
+#[test]
+fn where_the_published_code_does_not_come_out_as_published_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("wireless-kappa"), &ROWS);
+    let columns =
+        "method,setting,seed,status,return,violation_total,published_return,published_violation,commit";
+    let mut sheet = Sheet::new(columns);
+    for (setting, published) in [("κ = 0", "1.05"), ("κ = 1", "9")] {
+        for (seed, return_) in [("1", "1.0"), ("2", "1.1")] {
+            let cells = ["authors", setting, seed, "finished", return_, "0.1", published, "0.1", "c0ffee"];
+            sheet.push(cells.map(String::from).into());
+        }
+    }
+    std::fs::write(folder.path().join("wireless-kappa/results.csv"), sheet.to_csv()).unwrap();
+    let [_, markdown, page] = texts(folder.path());
+    for text in [&markdown, &page] {
+        assert!(text.contains("reproduces 1 of 2 published points"), "{text}");
+        assert!(text.contains("The return alone is missed in 1, the violation alone in 0, both in 0."));
+    }
+    assert!(markdown.contains("| no: return |") && markdown.contains("| yes |"), "{markdown}");
 }
 
 #[test]

@@ -69,9 +69,8 @@ impl Shape {
         match self {
             Shape::BelowZero | Shape::ZeroLine | Shape::Reach(_) => 0,
             Shape::Band(_) => 1,
-            Shape::Bars(_) => 2,
             Shape::Line { width, .. } if *width < 2.0 => 2,
-            Shape::Line { .. } | Shape::Marks { .. } => 3,
+            Shape::Line { .. } | Shape::Marks { .. } | Shape::Bars(_) => 3,
             // A prediction is seen on top of what it predicts.
             Shape::Dashes(_) => 4,
         }
