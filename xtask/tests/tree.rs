@@ -1,6 +1,6 @@
 //! What holds of the tree as a whole: nothing large comes in by accident (a run's folder, a page with all its
-//! pictures), comments keep to the line limit, which `cargo fmt` holds for code only, and crates can be
-//! published.
+//! pictures), comments keep to the line limit, which `cargo fmt` holds for code only, "per" is written where
+//! it is meant, and crates can be published.
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -98,6 +98,116 @@ fn comments_keep_to_the_line_limit() {
         }
     }
     assert!(wide.is_empty(), "comments of more than {WIDEST} characters:\n{}", wide.join("\n"));
+}
+
+/// What is counted per agent, step, episode or iteration.
+const COUNTED: [&str; 33] = [
+    "%",
+    "actions",
+    "agent-steps",
+    "bytes",
+    "constraints",
+    "cost",
+    "draws",
+    "entries",
+    "episodes",
+    "exchanges",
+    "gb",
+    "iterations",
+    "kb",
+    "kernels",
+    "mb",
+    "messages",
+    "ms",
+    "number",
+    "numbers",
+    "once",
+    "parameters",
+    "points",
+    "return",
+    "reward",
+    "rewards",
+    "s",
+    "samples",
+    "seconds",
+    "steps",
+    "times",
+    "transitions",
+    "twice",
+    "values",
+];
+
+/// What stands behind "4 bytes an agent", but not behind "how many bytes an agent sends".
+const GOING_ON: [&str; 11] = ["and", "at", "for", "from", "in", "of", "on", "or", "than", "with", "|"];
+
+/// "An agent" and the like where "per agent" is meant: behind a number or what is counted, if nothing more is
+/// said of the agent, or beside another one ("an agent and step").
+fn misused_articles(text: &str) -> Vec<String> {
+    let is_unit = |word: &str| ["agent", "step", "episode", "iteration"].contains(&word);
+    let is_comment = |word: &&str| !["//", "///", "//!", "#", "*", ">", "\\"].contains(word);
+    let words: Vec<&str> = text.split_whitespace().filter(is_comment).collect();
+    let bare = |word: &str| word.trim_end_matches(|c: char| !c.is_alphanumeric()).to_string();
+    let mut found = Vec::new();
+    for at in 1..words.len().saturating_sub(1) {
+        let (before, unit) = (words[at - 1], words[at + 1]);
+        if !["a", "an"].contains(&words[at]) || !is_unit(&bare(unit)) {
+            continue;
+        }
+        let is_end = unit != bare(unit);
+        let next = words.get(at + 2).copied().unwrap_or_default();
+        let other = words.get(at + 3).copied().unwrap_or_default();
+        let before = before.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '%').to_lowercase();
+        let is_number = before.starts_with(|c: char| c.is_ascii_digit())
+            && before.ends_with(|c: char| c.is_alphanumeric() || "%⁰¹²³⁴⁵⁶⁷⁸⁹".contains(c));
+        // What a program fills in, as in `{bytes} an agent`.
+        let is_counted = is_number || before.ends_with('}') || COUNTED.contains(&before.as_str());
+        let is_all = is_end || next.is_empty() || GOING_ON.contains(&next);
+        if (is_counted && is_all) || (!is_end && next == "and" && is_unit(&bare(other))) {
+            found.push([words[at - 1], words[at], unit, next, other].join(" "));
+        }
+    }
+    found
+}
+
+/// In documentation, comments, and what programs say.
+#[test]
+fn per_is_written_where_it_is_meant() {
+    let ends = [".md", ".rs", ".py", ".pyi", ".toml", ".cu", ".h", ".html", ".js", ".ipynb"];
+    let mut found = Vec::new();
+    for (name, path) in tracked().into_iter().filter(|(name, _)| ends.iter().any(|end| name.ends_with(end))) {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        // Those of this file are examples.
+        let misused = if name.ends_with("tests/tree.rs") { Vec::new() } else { misused_articles(&text) };
+        found.extend(misused.into_iter().map(|words| format!("{name}: {words}")));
+    }
+    assert!(found.is_empty(), "write \"per agent\" and the like:\n{}", found.join("\n"));
+}
+
+#[test]
+fn misused_articles_are_found() {
+    let wrong = [
+        "4.4 kB an agent, with everything",
+        "| Bytes an agent at n = 10 |",
+        "0.05 a step, twice",
+        "return 18.97 an agent and episode",
+        "(a few ms a step)",
+        "{each:.1} an iteration",
+        "steps an episode | seconds",
+    ];
+    for text in wrong {
+        assert!(!misused_articles(text).is_empty(), "{text}");
+    }
+    let fine = [
+        "How many numbers an agent reads",
+        "drives have 600. A step is",
+        "in a step, or an episode",
+        "over an episode, per agent",
+        "at κ = 1 an iteration takes",
+        "to an agent and its neighbours",
+    ];
+    for text in fine {
+        assert!(misused_articles(text).is_empty(), "{text}");
+    }
 }
 
 /// Functions of the standard library that call the C library, whose last digits vary.
