@@ -48,8 +48,8 @@ fn the_glossary() {
     Page::read("glossary.md").run();
 }
 
-/// From nothing to a certified policy, as a newcomer would: at most twelve commands, and at most three minutes
-/// of machine time.
+/// From nothing to a certified policy, as a newcomer would: at most twelve commands, and at most three
+/// minutes of machine time.
 ///
 /// Processor time of the commands alone is counted, since a busy machine takes longer on the clock, and other
 /// tests run at the same time. The limit is that of a released program on one core; the program of tests, a
@@ -375,6 +375,32 @@ fn the_reference_shows_every_default() {
     let resolved = String::from_utf8(place.shell(command).stdout).unwrap();
     let shown = page.blocks.iter().find_map(|block| block.body.strip_prefix(&format!("$ {command}\n")));
     assert_eq!(shown.unwrap(), resolved);
+}
+
+/// Those of configurations are held by `crates/phalanx-py/tests/test_docs.py`.
+#[test]
+fn the_keys_of_other_files_are_on_their_pages() {
+    let place = Place::new();
+    let write = |name: &str, text: &str| std::fs::write(place.folder().join(name), text).unwrap();
+    write("sweep.toml", "nothing = 1");
+    write("model.json", "{\"nothing\": 1}");
+    write("table.toml", "[world]\nkind = \"table\"\nfile = \"model.json\"");
+    let cases = [
+        ("phalanx sweep sweep.toml", "sweeps.md"),
+        ("phalanx config table.toml", "own-model.md"),
+        ("phalanx exact model.json", "exact.md"),
+    ];
+    for (command, name) in cases {
+        let said = String::from_utf8(place.shell(command).stderr).unwrap();
+        let (_, keys) = said.split_once("expected one of ").or(said.split_once("allowed are ")).expect(&said);
+        let keys: Vec<&str> = keys.split(',').map(|key| key.trim().trim_matches('`')).collect();
+        assert!(keys.len() > 5, "{said}");
+        let text = Page::read(name).text;
+        for key in keys {
+            let forms = [format!("`{key}`"), format!("`[{key}]`"), format!("\"{key}\":")];
+            assert!(forms.iter().any(|form| text.contains(form)), "{name} says nothing of {key}");
+        }
+    }
 }
 
 /// The rule in words on the page "Your own model", as a table.
