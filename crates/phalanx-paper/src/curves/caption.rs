@@ -84,7 +84,7 @@ fn constraint(config: &Config) -> (String, String) {
 
 /// Of what moves the multipliers.
 fn multiplier_step(config: &Config) -> String {
-    match serde_json::to_value(&config.algorithm).unwrap_or_default().as_str() {
+    match serde_json::to_value(config.algorithm).unwrap_or_default().as_str() {
         Some("mappo-l") => format!("{} (MAPPO-L)", *config.mappo.lambda_rate),
         Some("penalty") => "none (penalty)".into(),
         _ => config.dual.eta_mu.to_string(),

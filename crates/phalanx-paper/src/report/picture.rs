@@ -10,9 +10,9 @@ use crate::distinct;
 
 const SQUARE: usize = 26;
 const NAMES: usize = 170;
-const WIDTH: usize = 760;
+const WIDTH: usize = 920;
 /// Where counts begin, and the height of a line of them.
-const COUNTS: usize = 215;
+const COUNTS: usize = 190;
 const LINE: usize = SQUARE + 8;
 
 /// Colour and sign of a verdict; signs alone tell them apart, too.
@@ -68,7 +68,7 @@ fn line_of_counts(text: &mut String, y: usize, claims: &[&Judged], what: &str) {
         let label = format!("{count} {}", verdict.word_of_many());
         square(text, (x, y), verdict, "");
         let _ = writeln!(text, "<text x=\"{}\" y=\"{base}\" fill=\"#222222\">{label}</text>", x + SQUARE + 5);
-        x += SQUARE + 25 + 8 * label.len();
+        x += SQUARE + 20 + 8 * label.len();
     }
 }
 
