@@ -281,8 +281,8 @@ const SQUASHED: f64 = 2.0;
 const CLOSER: f64 = 0.7;
 
 /// The last third of each course's own training. Curves, and what they end with, set the range: earlier bands
-/// are cut, and published values far from it are left to the panel of the whole. None if it would be no closer
-/// look than that.
+/// are cut, and published values far from it are left to the panel of the whole. None if it would be no
+/// closer look than that.
 fn last_third(series: &[Series], quantity: &Quantity) -> Option<Panel> {
     let late = |span: &&Span| span.x >= LAST_THIRD;
     let bands = || series.iter().flat_map(|it| &it.band).filter(late).flat_map(|span| [span.low, span.high]);
