@@ -173,7 +173,7 @@ fn samples() {
         let slope = slopes.number(row, "slope");
         assert!((-0.6..=-0.4).contains(&slope), "{row:?}");
     }
-    check_figures(&folder, &["estimates", "trained"]);
+    check_figures(&folder, &["estimates", "trained", "objective"]);
 }
 
 #[test]

@@ -258,7 +258,9 @@ fn trained_figure([results, ends]: [&Sheet; 2], drawn: &Drawn, iterations: usize
             label: "a seed".into(),
         }];
         let spans: Vec<(f64, Estimate)> = by_samples(&every);
-        let bars = spans.iter().map(|&(x, Estimate { low, high, .. })| Span { x, low, high });
+        // One seed has no interval.
+        let estimated = spans.iter().filter(|(_, estimate)| estimate.seeds > 1);
+        let bars = estimated.map(|&(x, Estimate { low, high, .. })| Span { x, low, high });
         let means: Vec<Point> = spans.iter().map(|&(x, Estimate { mean, .. })| (x, mean)).collect();
         let colour = Colour::of_series(0);
         layers.push(Layer { shape: Shape::Bars(bars.collect()), colour, label: String::new() });
@@ -336,6 +338,12 @@ mod tests {
             assert!(batch.iter().all(|span| (span.low < 0.0) == (column == "E")), "{batch:?}");
             let svg = &canvas::draw(&[figure]).unwrap()[0].svg;
             assert!(svg.contains(">mean with 95 % interval<") && !svg.contains("NaN") && !svg.contains('…'));
+
+            let mut alone = ends();
+            alone.rows.retain(|row| row[3] == "1");
+            let figure = trained_figure([&results, &alone], drawn, 1500, 1);
+            assert!(figure.panels.iter().all(|panel| of_panel(panel).is_empty()));
+            assert!(!canvas::draw(&[figure]).unwrap()[0].svg.contains("NaN"));
         }
     }
 }
