@@ -98,7 +98,7 @@ impl Bank {
         }
         let lengths = nets.iter().zip(&counts).map(|(net, &(count, _))| (net.parameters() * count) as u128);
         let parameters: u128 = lengths.sum();
-        let what = format!("networks of {parameters} parameters");
+        let what = format!("neural networks of {parameters} parameters");
         check_memory(settings.bytes * parameters, settings.field, &what)?;
         let place = Place { purpose: settings.purpose, iteration: 0, trajectory: 0 };
         let rows = nets.par_iter().zip(&counts).map(|(net, &(count, id))| {
