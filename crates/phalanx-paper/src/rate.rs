@@ -101,8 +101,8 @@ fn run(context: &ExperimentContext<'_>, eta_mu: f64, rule: &str, iterations: usi
 }
 
 /// What ℰ of the best of T iterates is at most with the theorem's step sizes and no truncation, by the last
-/// lines of the proof: 2 [(L_θθ + M_θ)²/(L_θμ² η_μ) + 8 (L_θθ + M_θ) + 16 L_θμ² η_μ] · [2 M_L/T + n μ̄²/(2 η_μ
-/// T)] + n μ̄²/η_μ². Paper: app:sec_proof_thm. NaN where it has none.
+/// lines of the proof: 2 [(L_θθ + M_θ)²/(L_θμ² η_μ) + 8 (L_θθ + M_θ) + 16 L_θμ² η_μ] · [2 M_L/T +
+/// n μ̄²/(2 η_μ T)] + n μ̄²/η_μ². Paper: app:sec_proof_thm. NaN where it has none.
 fn bound_of_proof(session: &Session, eta_mu: f64, iterations: usize) -> phalanx::Result<f64> {
     let (problem, mu_bar) = (session.problem(), *session.config().dual.mu_max);
     let (n, t) = (problem.agents.len() as f64, iterations as f64);
