@@ -29,7 +29,7 @@ fn synthetic_is_the_documented_problem() {
         batch = 5
         kappa = 1
         kappa_q = 1
-        world = { kind = "line", n = 10, start = "uniform", mixing = 0.0 }
+        world = { kind = "line", n = 10, start = "uniform", mixing = 0.0, reward = "present" }
         "#,
     )
     .unwrap();
