@@ -103,7 +103,7 @@ proptest! {
         is_irregular: bool,
         seed: u32,
     ) {
-        // Six lanes need more room than a short road leaves where junctions are shifted as far as ever allowed.
+        // Six lanes need more room than a short road leaves where junctions are shifted as far as allowed.
         let room = 0.5 - (4.0 * lanes as f64 + 3.5) / f64::min(length, 150.0);
         let shift = f64::min(shift, room);
         let town = TownSettings {

@@ -148,7 +148,7 @@ fn run_to_end(
         }
     };
     match (ending, raised.or(watched.asked_to_stop)) {
-        (Err(message), _) => Err(TrainingError::new_err(format!("{message}; once mended, {go_on}"))),
+        (Err(message), _) => Err(TrainingError::new_err(format!("{message}; when that is solved, {go_on}"))),
         (Ok(_), Some(exception)) if !is_interrupt(&exception) => Err(exception),
         (Ok(Ending::Finished(_)), None) => Ok(None),
         (Ok(Ending::Finished(_)), Some(_)) => interrupted(format!(

@@ -339,7 +339,7 @@ def test_a_write_error_names_the_last_checkpoint(tmp_path):
     run = tmp_path / "run"
     block = lambda now: (run / "policy.safetensors.tmp").mkdir(exist_ok=True)
     with pytest.raises(
-        phalanx.TrainingError, match=r"cannot write .*checkpoint.* once mended, go on with phalanx\.resume"
+        phalanx.TrainingError, match=r"cannot write .*checkpoint.* when that is solved, go on with phalanx\.resume"
     ):
         phalanx.train("synthetic", iterations=3000, out=run, progress=block)
 

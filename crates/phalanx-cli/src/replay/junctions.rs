@@ -1,6 +1,7 @@
 //! Traffic on a road network, with signals as a file or the network's own program says.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use phalanx::Error;
@@ -20,9 +21,9 @@ pub struct TrafficArgs {
     /// junctions: the flows, CityFlow's flow.json.
     #[arg(long, value_name = "FILE.json")]
     flow: Option<PathBuf>,
-    /// junctions: seed of the engine, which orders vehicles and chooses first lanes; negative ones count as in
+    /// junctions: seed of the engine, which orders vehicles and chooses first lanes; negative ones as in
     /// CityFlow [default: 0].
-    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(i64::from(i32::MIN)..=i64::from(u32::MAX)))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(SEEDS))]
     seed: Option<i64>,
     /// junctions: seconds per step [default: 1].
     #[arg(long, value_name = "DT")]
@@ -41,6 +42,9 @@ pub struct TrafficArgs {
     #[arg(long, value_name = "STEP")]
     reset_at: Option<u32>,
 }
+
+/// Numbers of 32 bits, with a sign or without.
+const SEEDS: RangeInclusive<i64> = i32::MIN as i64..=u32::MAX as i64;
 
 /// Columns of what is printed.
 const HEADER: &str = "step,hash,running,waiting_outside,finished\n";

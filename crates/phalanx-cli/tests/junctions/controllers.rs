@@ -1,6 +1,6 @@
-//! Do scripted controllers have the travel times, rewards and broken rules that a CityFlow of its own gave for
-//! them on the road networks of Jinan, Hangzhou and New York? These may not be copied, so the tests need the
-//! folder beside the checkout.
+//! Do scripted controllers have the travel times, rewards and broken rules that a CityFlow of its own gave
+//! for them on the road networks of Jinan, Hangzhou and New York? These may not be copied, so the tests need
+//! the folder beside the checkout.
 
 use serde_json::Value;
 
