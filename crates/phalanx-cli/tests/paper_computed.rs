@@ -109,7 +109,8 @@ fn rate() {
     // Parts that are there are not made again.
     let parts = folder.join("parts").read_dir().unwrap().map(|entry| entry.unwrap().path());
     let part = parts.into_iter().find(|path| path.to_string_lossy().contains("local-100-100-")).unwrap();
-    std::fs::write(&part, r#"{"first":1.0,"last":0.125,"least":0.0625,"violation":0.5,"bound":8.0}"#).unwrap();
+    std::fs::write(&part, r#"{"first":1.0,"last":0.125,"least":0.0625,"violation":0.5,"bound":8.0}"#)
+        .unwrap();
     make(root.path(), "rate");
     let again = std::fs::read_to_string(folder.join("results.csv")).unwrap();
     assert!(again.contains("100,0,100,0.125,0.0625,0.5"), "{again}");

@@ -162,7 +162,7 @@ fn shipped(net: &str, folder: &Path) -> JunctionsSettings {
     }
 }
 
-/// A light that all used phases have green never turns red without yellow, so that no order keeps the rules.
+/// A light that all used phases have green never turns red without yellow, so no order keeps the rules.
 #[test]
 fn a_mask_that_cannot_keep_the_rules_is_refused() {
     let folder = tempfile::tempdir().unwrap();

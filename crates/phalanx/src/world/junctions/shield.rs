@@ -61,8 +61,8 @@ impl Shield {
         Ok(Shield { timing, kinds, plans })
     }
 
-    /// The phases after which rules can still be kept, as bits. There is always one: the next of the order that
-    /// allowed the present one.
+    /// The phases after which rules can still be kept, as bits. There is always one: the next of the order
+    /// that allowed the present one.
     pub fn allowed(&self, junction: usize, site: &Site, counters: &Counters) -> u32 {
         let plans = &self.plans[self.kinds[junction]];
         let phases = site.green.len();
@@ -136,8 +136,8 @@ fn plans_of(site: &Site, timing: Timing) -> Vec<Plan> {
         return Vec::new();
     }
     for_each_order(&mut (0..count as u8).collect(), 1, &mut |order| {
-        // Every phase comes with a change; in the third round counters depend on the order alone, but for lights
-        // that are never red: those are green for too long after some rounds.
+        // Every phase comes with a change; in the third round counters depend on the order alone, but for
+        // lights that are never red: those are green for too long after some rounds.
         let rounds = 3 + LONGEST_GREEN.div_ceil(count as u32 * timing.decision) as usize;
         let before = Counters { phase: order[count - 1], ..Counters::new() };
         if keeps(site, timing, order, before, rounds) {
