@@ -116,7 +116,7 @@ struct PlotArgs {
     /// Folders of the runs.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<std::path::PathBuf>,
-    /// Folder for the figures of several runs together [default: plots].
+    /// Folder for the figures of several runs together.
     #[arg(long, value_name = "DIR", default_value = "plots")]
     out: std::path::PathBuf,
     /// Draw what the policies achieve against the probability that a message is lost, e.g. 0,0.1,0.2,0.3

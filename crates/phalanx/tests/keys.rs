@@ -21,6 +21,7 @@ const OTHER_MEANINGS: &[(&str, &str, &str)] = &[
     ("gamma", "phalanx-cli/src/eval.rs", "a field of the file of occupancies"),
     ("gamma", "phalanx-cli/src/check.rs", "a line of the table: γ of the model"),
     ("iterations", "phalanx-cli/src/table.rs", "a line of the table: how many were made"),
+    ("iterations", "phalanx-cli/src/progress/training.rs", "a word: what is counted"),
     ("iterations", "xtask/src/python.rs", "an argument in Python"),
     ("scaling", "phalanx-cli/src/table.rs", "a line of the table"),
     ("seed", "phalanx-cli/src/eval.rs", "a field of the assessment: --seed"),

@@ -91,7 +91,7 @@ fn facts(settings: &toml::Table, world: Option<&dyn World>) -> Vec<Value> {
         facts
     };
     let (kind, others): (Vec<_>, Vec<_>) =
-        section("world").into_iter().partition(|(name, _)| name == "world.kind");
+        section("world").into_iter().partition(|(name, _)| name.strip_prefix("world.") == Some("kind"));
     let mut facts: Vec<Value> = kind.into_iter().map(|(_, value)| fact("environment", value)).collect();
     if let Some(world) = world {
         let graph = world.graph();
