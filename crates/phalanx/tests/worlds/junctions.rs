@@ -173,7 +173,7 @@ fn a_mask_that_cannot_keep_the_rules_is_refused() {
     assert!(build(&JunctionsSettings { yellow: 2, ..settings }).is_ok());
 }
 
-/// Irregular networks, shared lanes, lights that are green in yellow: a mask is refused, or it keeps the rules.
+/// Irregular networks, shared lanes, lights green in yellow: a mask is refused, or it keeps the rules.
 #[test]
 fn the_mask_keeps_the_rules_of_any_network() {
     let folder = tempfile::tempdir().unwrap();
