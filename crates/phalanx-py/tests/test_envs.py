@@ -324,7 +324,14 @@ def test_traffic_is_that_of_an_evaluation():
     """From seed s on an environment plays the episodes of the evaluation that closes a run with that seed."""
     # With one phase every policy does the same.
     world = {"town": {"grid": [1, 2]}, "phases": 1}
-    settings = {"horizon": 30, "batch": 2, "iterations": 1, "seed": 7, "evaluation": {"episodes": 4}, "constraint": []}
+    settings = {
+        "horizon": 30,
+        "batch": 2,
+        "iterations": 1,
+        "seed": 7,
+        "evaluation": {"episodes": 4},
+        "constraint": [],
+    }
     run = phalanx.train("junctions-grid4x4", **settings, world=world, temporary=True)
     games = phalanx.vector_env("junctions", 1, max_cycles=30, **world)
     games.reset(seed=7)
