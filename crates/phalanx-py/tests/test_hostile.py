@@ -192,7 +192,7 @@ ALSO = {
     "init": ["policy"],
     "objective": ["utility", "value", "gradient", "out of"],
     "kind": ["utility", "constraint"],
-    "at_most": ["constraint"],
+    "at_most": ["constraint", "bounds"],
     "scale": ["constraint", "observations", "iteration 0"],
     "agents": ["constraint"],
     "name": ["constraint", "utility"],
