@@ -8,6 +8,7 @@ from pathlib import Path
 
 import phalanx
 import pytest
+from known_keys import SECTIONS, keys, refused
 from phalanx import _phalanx, settings
 from strangers import Mlflow, Wandb
 
@@ -109,37 +110,12 @@ def documented_by_kind(section):
     return found
 
 
-def keys(kind):
-    return set(typing.get_type_hints(kind))
-
-
-def known(section, **given):
-    """What the library takes, as it says when it is given something else."""
-    with pytest.raises(phalanx.ConfigError, match="unknown field") as error:
-        phalanx.config("synthetic", **{section: given})
-    return set(SPAN.findall(str(error.value).partition("expected ")[2]))
-
-
 def test_every_setting_is_in_the_reference():
     parts = sections()
     assert keys(phalanx.Settings) == documented(parts["Top level"]) | (set(parts) - {"Top level"})
 
 
-@pytest.mark.parametrize(
-    ("section", "kind"),
-    [
-        ("policy", settings.PolicySettings),
-        ("critic", settings.CriticSettings),
-        ("dual", settings.DualSettings),
-        ("actor", settings.ActorSettings),
-        ("safety", settings.SafetySettings),
-        ("links", settings.LinkSettings),
-        ("mappo", settings.MappoSettings),
-        ("evaluation", settings.EvaluationSettings),
-        ("checkpoint", settings.CheckpointSettings),
-        ("output", settings.OutputSettings),
-    ],
-)
+@pytest.mark.parametrize(("section", "kind"), SECTIONS)
 def test_every_key_of_a_section_is_in_the_reference(section, kind):
     assert documented(sections()[section]) == keys(kind)
 
@@ -153,9 +129,9 @@ def test_every_key_of_utilities_is_in_the_reference():
 
 def test_every_key_of_worlds_is_in_the_reference():
     found = documented_by_kind(sections()["world"])
-    assert found == {kind: known("world", kind=kind, nothing=1) for kind in _phalanx.world_kinds()}
+    assert found == {kind: refused(world={"kind": kind, "nothing": 1}) for kind in _phalanx.world_kinds()}
     (town,) = (row["meaning"] for row in rows(sections()["world"]) if row["key"] == "`town`")
-    wanted = known("world", kind="junctions", town={"nothing": 1})
+    wanted = refused(world={"kind": "junctions", "town": {"nothing": 1}})
     assert set(re.findall(r"(\w+) = ", town)) == wanted == keys(settings.TownSettings)
 
 
@@ -168,7 +144,9 @@ def test_every_key_of_networks_is_in_the_reference():
 @pytest.mark.parametrize("kind", ["linear", "power", "total"])
 def test_every_key_of_schedules_is_in_the_reference(kind):
     (shown,) = (span for span in SPAN.findall(sections()["actor"]) if f'{{ kind = "{kind}"' in span)
-    assert set(re.findall(r"(\w+) = ", shown)) == known("actor", schedule={"kind": kind, "nothing": 1}) | {"kind"}
+    assert set(re.findall(r"(\w+) = ", shown)) == refused(actor={"schedule": {"kind": kind, "nothing": 1}}) | {
+        "kind"
+    }
 
 
 def test_the_tour():

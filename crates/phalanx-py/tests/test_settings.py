@@ -1,6 +1,5 @@
 """Types of settings: in step with what the library knows, and found wrong by type checkers."""
 
-import re
 import subprocess
 import sys
 import textwrap
@@ -8,23 +7,8 @@ import typing
 
 import phalanx
 import pytest
+from known_keys import SECTIONS, keys, known, refused
 from phalanx import _phalanx, settings
-
-
-def known(error):
-    """Names that an error message offers."""
-    listed = str(error.value).partition("expected ")[2]
-    return set(re.findall(r"`(\w+)`", listed))
-
-
-def refused(**given):
-    with pytest.raises(phalanx.ConfigError, match="unknown field") as error:
-        phalanx.config("synthetic", **given)
-    return known(error)
-
-
-def keys(kind):
-    return set(typing.get_type_hints(kind, include_extras=True))
 
 
 def test_top_level():
@@ -32,21 +16,7 @@ def test_top_level():
     assert keys(settings.EvaluatedSettings) == keys(phalanx.Settings) - {"policy"}
 
 
-@pytest.mark.parametrize(
-    ("section", "kind"),
-    [
-        ("policy", settings.PolicySettings),
-        ("critic", settings.CriticSettings),
-        ("dual", settings.DualSettings),
-        ("actor", settings.ActorSettings),
-        ("safety", settings.SafetySettings),
-        ("links", settings.LinkSettings),
-        ("mappo", settings.MappoSettings),
-        ("evaluation", settings.EvaluationSettings),
-        ("checkpoint", settings.CheckpointSettings),
-        ("output", settings.OutputSettings),
-    ],
-)
+@pytest.mark.parametrize(("section", "kind"), SECTIONS)
 def test_sections(section, kind):
     assert keys(kind) == refused(**{section: {"nothing": 1}})
 
