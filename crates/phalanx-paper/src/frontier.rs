@@ -18,7 +18,7 @@ use super::setting::Setting;
 use super::sheet::{Sheet, number};
 use super::trained;
 use phalanx_pictures::plot::canvas::{Axis, Colour, Figure, Layer, Mark, Panel, Shape, mark_of_series};
-use phalanx_pictures::plot::{self, RETURN, Values};
+use phalanx_pictures::plot::{self, RETURN, Span, Values};
 use phalanx_pictures::statistics::mean;
 
 /// Columns of `equal.csv`: a row per bound and pair of methods, and one with the means over all bounds.
@@ -187,22 +187,30 @@ fn figure(title: &str, strictest: f64, methods: &[Method<'_>]) -> Figure {
     let layers = methods.iter().enumerate().flat_map(|(k, method)| {
         let at = |runs: &Vec<Option<Reading>>| {
             let (violations, returns): (Vec<f64>, Vec<f64>) = runs.iter().flatten().copied().unzip();
-            (mean(&violations), mean(&returns))
+            (mean(&violations), Estimate::of_mean(&returns))
         };
         let made = method.runs.iter().filter(|runs| runs.iter().any(Option::is_some));
-        let points: Vec<(f64, f64)> = made.map(at).collect();
+        let estimates: Vec<(f64, Estimate)> = made.map(at).collect();
+        let points: Vec<(f64, f64)> = estimates.iter().map(|(x, return_)| (*x, return_.mean)).collect();
+        // A single seed has no interval.
+        let known = estimates.iter().filter(|(_, return_)| return_.high.is_finite());
+        let spans = known.map(|(x, return_)| Span { x: *x, low: return_.low, high: return_.high }).collect();
         let colour = Colour::of_series(k);
         let mark = if k == 0 { Mark::Circle } else { mark_of_series(k) };
-        let marks =
-            Layer { shape: Shape::Marks { points: points.clone(), mark }, colour, label: String::new() };
-        [plot::line(points, plot::THICK, colour, method.name.into()), marks]
+        let unnamed = |shape: Shape| Layer { shape, colour, label: String::new() };
+        let marks = unnamed(Shape::Marks { points: points.clone(), mark });
+        [plot::line(points, plot::THICK, colour, method.name.into()), unnamed(Shape::Bars(spans)), marks]
     });
     let x = Axis::new(
         format!("total violation of the strictest bound, {strictest} (sum over agents)"),
         Values::FromZero,
     );
     let panel = Panel::new(x, Axis::new(RETURN, Values::Real), layers.collect());
-    plot::stacked(title.into(), "closing evaluations, mean over seeds; a mark per bound", vec![panel])
+    plot::stacked(
+        title.into(),
+        "closing evaluations, mean over seeds with 95 % intervals of returns; a mark per bound",
+        vec![panel],
+    )
 }
 
 #[cfg(test)]

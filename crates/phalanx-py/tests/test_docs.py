@@ -50,7 +50,7 @@ def test_the_book(page, monkeypatch):
 
 
 def test_the_page_on_exports(tmp_path, monkeypatch):
-    """Its blocks read what its commands write, which `crates/phalanx-cli/tests/book.rs` runs."""
+    """Its blocks read what its commands write, which `crates/phalanx-cli/tests/book/` runs."""
     pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
     run = phalanx.train("synthetic", iterations=SHORT, out="run")

@@ -75,7 +75,8 @@ fn literal(experiments: &[CompleteExperiment]) -> Option<String> {
         [Reproduces::Both, Reproduces::ViolationOnly, Reproduces::ReturnOnly, Reproduces::Neither].map(count);
     let words = format!(
         "What the published code does, run here, reproduces {both} of {} published points: there both \
-         published numbers lie in the 95 % intervals. The return alone is missed in {no_return}, the violation \
+         published numbers lie in the 95 % intervals, or next to them by no more than 2 % of the panel's largest \
+         published number, to which they were read off figures. The return alone is missed in {no_return}, the violation \
          alone in {no_violation}, both in {neither}.",
         all.len()
     );
