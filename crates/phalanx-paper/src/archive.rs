@@ -228,6 +228,11 @@ impl Archive {
         Ok(self.runs.entry(preset.into()).or_default())
     }
 
+    /// Reads the runs again when they are next asked for; what was added and not written is lost.
+    pub fn forget_runs(&mut self) {
+        self.runs.clear();
+    }
+
     /// What the short run of a preset gave with a commit.
     fn fingerprint(&self, preset: &str, commit: &str) -> Option<&str> {
         let mut all = self.fingerprints.iter();

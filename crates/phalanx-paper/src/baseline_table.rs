@@ -98,8 +98,8 @@ fn assemble(summaries: &[Option<Sheet>]) -> Sheet {
 
 /// The paper's table, ours on the left of each figure, and what it took.
 fn shown(results: &Sheet) -> Sheet {
-    let columns =
-        "environment,method,return,published,violation,published,seeds,iterations,agent-steps,seconds";
+    let columns = "environment,method,return ± sd,published return ± sd,violation ± sd,published violation,seeds,\
+         iterations,agent-steps,seconds";
     let mut table = Sheet::new(columns);
     for row in &results.rows {
         let number = |column: &str| results.number(row, column);

@@ -157,15 +157,20 @@ impl Experiment {
     }
 
     /// What it computes: a checksum of its part of the program, of what that reads, and of the settings that
-    /// it shows. None of what is trained: those rows name the commit of every run.
+    /// it shows. None of what is trained alone: those rows name the commit of every run.
     pub fn definition(&self) -> Option<String> {
         let mut parts: Vec<String> = match self.id.as_str() {
             "table" => vec![program(include_str!("baseline_table.rs"))],
             "rate" => vec![program(include_str!("rate.rs")), include_str!("rate.toml").into()],
-            "truncation" => vec![program(include_str!("truncation.rs"))],
+            "truncation" => {
+                vec![program(include_str!("truncation.rs")), program(include_str!("models.rs"))]
+            }
             "samples" => vec![program(include_str!("samples.rs")), include_str!("samples.toml").into()],
             "cost" => vec![program(include_str!("cost.rs")), include_str!("cost.toml").into()],
             _ if !self.shown.is_empty() => vec![program(include_str!("visual.rs"))],
+            _ if !self.bounds.is_empty() => {
+                vec![program(include_str!("frontier.rs")), format!("{:?}", self.bounds)]
+            }
             _ => return None,
         };
         parts.extend(self.shown.iter().map(|shown| format!("{shown:?} {:?}", shown.setting().ok())));
@@ -212,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::context::Length;
-    use crate::setting::OURS;
+    use crate::setting::{OURS, key_and_value};
 
     #[test]
     fn ours_is_one_setting_per_environment() {
@@ -226,11 +231,36 @@ mod tests {
     }
 
     #[test]
+    fn compared_methods_are_set_as_their_search_found() {
+        let best = include_str!("report/tuning.md").lines().filter(|line| line.ends_with("| yes |"));
+        let rows: Vec<Vec<&str>> =
+            best.map(|line| line.trim_matches(['|', ' ']).split('|').map(str::trim).collect()).collect();
+        assert_eq!(rows.len(), 8);
+        for row in rows {
+            let [environment, method, found, ..] = row[..] else { panic!("{row:?}") };
+            let pairs = found.split(", ").filter_map(|pair| pair.rsplit_once(' '));
+            let mut searched: Vec<String> = match found {
+                "the preset" => Vec::new(),
+                _ => pairs.map(|(key, value)| format!("{key}={value}")).collect(),
+            };
+            let Setting { set, .. } = setting(&format!("baselines-{environment}"), method, "").unwrap();
+            // What is given to all, or says which method it is.
+            let given = ["constraint", "iterations", "batch", "dual.kind", "mappo.scope", "mappo.actor_sees"];
+            let is_searched = |set: &String| !given.contains(&key_and_value(set).0);
+            let mut own: Vec<String> = set.into_iter().filter(is_searched).collect();
+            [&mut searched, &mut own].map(|list| list.sort());
+            assert_eq!(searched, own, "{environment}: {method}");
+        }
+    }
+
+    #[test]
     fn what_is_computed_has_a_definition_of_its_own() {
         let computed = ALL.iter().filter(|experiment| experiment.settings.is_empty());
         let all: Vec<String> = computed.map(|experiment| experiment.definition().unwrap()).collect();
         assert!(all.iter().enumerate().all(|(k, one)| !all[..k].contains(one)), "{all:?}");
-        assert!(ALL.iter().all(|it| it.settings.is_empty() || it.definition().is_none()));
+        let is_trained_alone = |it: &&Experiment| !it.settings.is_empty() && it.bounds.is_empty();
+        assert!(ALL.iter().filter(is_trained_alone).all(|it| it.definition().is_none()));
+        assert!(ALL.iter().filter(|it| !it.bounds.is_empty()).all(|it| it.definition().is_some()));
         let same = program("// a\nfn f() {\n    1\n}\n#[cfg(test)]\nmod tests {}");
         assert_eq!(same, program("fn f() { 1 } // a").replace("//a", ""));
         assert_ne!(same, program("fn f() { 2 }"));

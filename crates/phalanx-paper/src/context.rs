@@ -303,7 +303,10 @@ impl ExperimentContext<'_> {
             }
         }
         let mut failures = BTreeMap::new();
-        for (run, outcome) in missing.iter().zip(self.outcomes(missing.iter().map(|run| &run.job))?) {
+        let outcomes = self.outcomes(missing.iter().map(|run| &run.job))?;
+        // Another process may have added to it meanwhile.
+        archive.forget_runs();
+        for (run, outcome) in missing.iter().zip(outcomes) {
             let Wanted { setting, job, checksums } = run;
             match outcome {
                 JobOutcome::Done(outcome) => {

@@ -58,9 +58,12 @@ pub fn make(context: &ExperimentContext<'_>, experiment: &'static Experiment) ->
     context.figures(vec![("frontier", figure(&experiment.title, strictest, &methods))])
 }
 
-/// What a run violates a bound by, summed over agents, whatever bound it was trained under.
-fn violation(run: &ArchivedRun, bound: f64) -> f64 {
-    run.values.0.iter().map(|value| (value - bound).max(0.0)).sum()
+/// What a run violates a bound by, summed over agents, whatever bound it was trained under; none without
+/// the value of every agent.
+fn violation(run: &ArchivedRun, bound: f64) -> Option<f64> {
+    let values = &run.values.0;
+    let is_known = !values.is_empty() && values.iter().all(|value| value.is_finite());
+    is_known.then(|| values.iter().map(|value| (value - bound).max(0.0)).sum())
 }
 
 fn equal(methods: &[Method<'_>], bounds: &[f64]) -> Sheet {
@@ -142,7 +145,7 @@ impl<'a> Method<'a> {
     ) -> Method<'a> {
         let mut method = Method { name, runs: Vec::new(), missing: Vec::new() };
         for (setting, trained) in settings {
-            let reading = |run: &ArchivedRun| Some((violation(run, strictest), run.return_?));
+            let reading = |run: &ArchivedRun| Some((violation(run, strictest)?, run.return_?));
             let readings: Vec<Option<Reading>> =
                 trained.iter().map(|run| run.as_ref().ok().and_then(reading)).collect();
             let all = setting.seeds(seeds).into_iter().zip(&readings);
@@ -150,17 +153,32 @@ impl<'a> Method<'a> {
             method.missing.extend(failed.map(|(seed, _)| format!("{}, seed {seed}", setting.title())));
             method.runs.push(readings);
         }
+        method.name_points(seeds);
         method
     }
 
-    /// Every seed's runs under all bounds, by violation; seeds with two runs at least.
+    /// Says which seeds give a single point and no curve, with no run failed: a policy that does nothing keeps
+    /// every bound. What is left must not be judged without a word about them.
+    fn name_points(&mut self, seeds: &[u64]) {
+        for (place, seed) in seeds.iter().enumerate() {
+            let runs: Vec<Reading> = self.of_seed(place).collect();
+            if runs.len() > 1 && runs.len() == self.runs.len() && merged(runs).len() == 1 {
+                self.missing
+                    .push(format!("{}, seed {seed}: the same violation under every bound", self.name));
+            }
+        }
+    }
+
+    /// The runs of the seed at a place, under all bounds.
+    fn of_seed(&self, place: usize) -> impl Iterator<Item = Reading> {
+        self.runs.iter().filter_map(move |runs| *runs.get(place)?)
+    }
+
+    /// Every seed's runs under all bounds, by violation; seeds with two points at least.
     fn curves(&self) -> Vec<Vec<Reading>> {
         let seeds = self.runs.iter().map(Vec::len).max().unwrap_or(0);
-        let curve = |seed: usize| {
-            let runs = self.runs.iter().filter_map(|runs| *runs.get(seed)?);
-            merged(runs.collect())
-        };
-        (0..seeds).map(curve).filter(|curve| curve.len() > 1).collect()
+        let curves = (0..seeds).map(|place| merged(self.of_seed(place).collect()));
+        curves.filter(|curve| curve.len() > 1).collect()
     }
 }
 
@@ -283,6 +301,19 @@ mod tests {
         assert!((difference - 1.0).abs() < 0.2 && low > 0.5 && high < 1.5, "{difference} {low} {high}");
         assert_eq!(sheet.text(&sheet.rows[0], "missing"), "one: at most 1.5, seed 2");
         assert_eq!(sheet.text(&sheet.rows[0], "returns").split(' ').count(), 5);
+    }
+
+    #[test]
+    fn seeds_without_a_curve_are_named() {
+        let runs = |violations: [f64; 3]| violations.map(|violation| Some((violation, 1.0))).to_vec();
+        let mut method = Method {
+            name: "one",
+            runs: vec![runs([0.0, 0.0, 1.0]), runs([0.5, 0.0, 0.0])],
+            missing: Vec::new(),
+        };
+        method.name_points(&[1, 2, 3]);
+        assert_eq!(method.missing, ["one, seed 2: the same violation under every bound"]);
+        assert_eq!(method.curves().len(), 2);
     }
 
     #[test]

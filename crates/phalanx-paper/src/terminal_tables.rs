@@ -97,7 +97,8 @@ pub fn reproduces(summary: &Sheet, row: &[String]) -> Option<Reproduces> {
 fn interval([mean, low, high]: [f64; 3], digits: usize) -> String {
     match () {
         () if !mean.is_finite() => "none".into(),
-        () if low == high => format!("{mean:.digits$}"),
+        // Of a single seed nothing is known.
+        () if low == high || !low.is_finite() => format!("{mean:.digits$}"),
         () => format!("{mean:.digits$} [{low:.digits$}, {high:.digits$}]"),
     }
 }

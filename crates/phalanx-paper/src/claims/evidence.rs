@@ -116,8 +116,8 @@ impl Evidence {
         sample_of(sheet, &found, rows, column)
     }
 
-    /// The same without rows whose number is missing because a row with the same cell in the column `by` was
-    /// refused; and how many these are.
+    /// The same without rows that have no number although they were measured, because a row with the same cell
+    /// in the column `by` was refused; and how many these are.
     pub fn sample_beside_refused(
         &self,
         rows: &Rows,
@@ -130,7 +130,9 @@ impl Evidence {
             let mut same = sheet.rows.iter().filter(|other| sheet.text(other, by) == sheet.text(row, by));
             same.any(|other| sheet.text(other, "status").starts_with("refused"))
         };
-        let is_excused = |row: &&[String]| !sheet.number(row, column).is_finite() && was_refused(row);
+        let was_measured = |row: &[String]| sheet.text(row, "status") == "measured";
+        let is_excused =
+            |row: &&[String]| !sheet.number(row, column).is_finite() && was_measured(row) && was_refused(row);
         let (excused, kept): (Vec<&[String]>, Vec<&[String]>) = found.into_iter().partition(is_excused);
         Ok((sample_of(sheet, &kept, rows, column)?, excused.len()))
     }

@@ -215,6 +215,11 @@ impl Test {
             Test::MoreThan { column, which, bound } => {
                 self.single(sample(which, column)?, |estimate| estimate.above(*bound))
             }
+            Test::LargerLoss { larger: rows, smaller: others, .. }
+                if rows.iter().chain(others).any(|rows| has_nothing_in_common(evidence, rows, method)) =>
+            {
+                self.finding(Verdict::Undecided, NOTHING_IN_COMMON.into(), Vec::new())
+            }
             Test::LargerLoss { column, larger, smaller } => {
                 let [kept, whole] = smaller;
                 let (a, of_a) = (sample(kept, column)?, sample(whole, column)?);
@@ -293,8 +298,7 @@ impl Test {
     /// One test, of the means over all bounds; how it is under each of them stands beside it.
     fn at_equal_violation(&self, evidence: &Evidence, which: &Rows, method: &str) -> Result<Finding, String> {
         let overall = which.clone().with("bound", ALL_BOUNDS);
-        let (sheet, rows) = evidence.rows(&overall, method)?;
-        if rows.iter().any(|row| sheet.text(row, "status") == NOTHING_IN_COMMON) {
+        if has_nothing_in_common(evidence, &overall, method) {
             return Ok(self.finding(Verdict::Undecided, NOTHING_IN_COMMON.into(), Vec::new()));
         }
         let sample = |column: &str| evidence.sample(&overall, method, column);
@@ -374,7 +378,7 @@ impl Test {
             numbers += &format!("; at most {:.0} % of the runs (95 %)", 100.0 * most);
         }
         let chances = Some([0.0, if trapped == 0 { against } else { 1.0 }]);
-        Finding { chances, ..self.finding(verdict, numbers, absent) }
+        Finding { chances, absent, ..Finding::plain(self.words(), verdict, numbers) }
     }
 
     /// As they are.
@@ -397,13 +401,15 @@ impl Test {
         absent: Vec<String>,
     ) -> Finding {
         let Decision { verdict, chance_for, chance_against } = decision;
+        // What is left when seeds fail may look better than they were, or worse.
+        let verdict = if absent.is_empty() { verdict } else { Verdict::Undecided };
         let finding = self.finding(verdict, numbers, absent);
         Finding { estimate: Some(estimate), chances: Some([chance_for, chance_against]), ..finding }
     }
 
     fn finding(&self, verdict: Verdict, numbers: String, mut absent: Vec<String>) -> Finding {
         absent.dedup();
-        // Who diverges must not be judged by what is left.
+        // What is missing may be what does not hold.
         let verdict =
             if verdict == Verdict::Holds && !absent.is_empty() { Verdict::Undecided } else { verdict };
         Finding { absent, ..Finding::plain(self.words(), verdict, numbers) }
@@ -422,6 +428,12 @@ impl Pair {
         let samples = [&self.one.values[..], &self.other.values[..]];
         Estimate::of(samples, |[one, other]| one - other - share * other.abs())
     }
+}
+
+/// Whether these are rows of methods that were never compared, since their violations do not meet.
+fn has_nothing_in_common(evidence: &Evidence, rows: &Rows, method: &str) -> bool {
+    let found = evidence.rows(rows, method);
+    found.is_ok_and(|(sheet, rows)| rows.iter().any(|row| sheet.text(row, "status") == NOTHING_IN_COMMON))
 }
 
 /// Column of returns, also of those that are read at equal violation.

@@ -240,6 +240,7 @@ fn seeds_that_failed_are_named() {
     let rows: [(&str, &str, &[f64]); 2] = [(OURS, "a", &[2.0, f64::NAN, 2.1]), (OURS, "b", &[1.0, 1.1])];
     let judged = judged(&evidence("trial", returns(&rows)));
     assert_eq!(judged.judgements[0].findings[0].absent, ["a, seed 2: failed: diverged"]);
+    assert_eq!(judged.verdict, Verdict::Undecided);
 }
 
 #[test]
@@ -390,15 +391,18 @@ fn a_comparison_that_was_refused_supports_a_claim() {
     {
         sheet.push(row.map(String::from).into());
     }
+    let mut itself_refused = sheet.clone();
+    itself_refused.push(["larger", "1", "", "refused: x"].map(String::from).into());
     let rows = of_method("trial", "").with("kappa", "1");
-    let judge = |refused: Option<&str>| {
+    let judge = |sheet: &Sheet, refused: Option<&str>| {
         let refused = refused.map(String::from);
         let test =
             Test::Within { which: rows.clone(), column: "relative".into(), low: 0.0, high: 0.5, refused };
         test.judge(&evidence("trial", sheet.clone()), OURS)
     };
-    assert_eq!(judge(None).verdict, Verdict::Undecided);
-    let found = judge(Some("world"));
+    assert_eq!(judge(&sheet, None).verdict, Verdict::Undecided);
+    assert_eq!(judge(&itself_refused, Some("world")).verdict, Verdict::Undecided);
+    let found = judge(&sheet, Some("world"));
     assert_eq!(found.verdict, Verdict::Holds);
     assert!(
         found.absent.is_empty() && found.numbers.ends_with("1 more where the comparison itself was refused")

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::tables;
 use crate::baseline_table;
-use crate::catalogue::{self, ALL};
+use crate::catalogue::{self, ALL, Experiment};
 use crate::claims::Evidence;
 use crate::context::Record;
 use crate::distinct;
+use crate::setting::Setting;
 use crate::sheet::{Sheet, if_there};
 use crate::summary;
 
@@ -36,6 +37,8 @@ pub struct CompleteExperiment {
     pub title: String,
     /// Where the paper has it.
     pub label: String,
+    /// Settings of the catalogue that have no runs.
+    pub unmade: Vec<String>,
     /// Its tables by name: `results`, `summary` and whatever else it wrote.
     pub sheets: BTreeMap<String, Sheet>,
     /// Drawings: SVG where there is one.
@@ -78,6 +81,9 @@ impl Gathered {
                 Some(record) if described.is_some_and(|it| it.definition() != record.definition) => {
                     "made by an earlier program, which computed something else; make it again"
                 }
+                Some(_) if !described.map_or(Ok(true), |it| is_of_catalogue(it, &folder))? => {
+                    "made with other settings than those of this program; make it again"
+                }
                 Some(_) if id == baseline_table::ID && !baseline_table::is_of_these_runs(root)? => {
                     "made of other runs than those that are here; make it again"
                 }
@@ -86,10 +92,13 @@ impl Gathered {
                     if let Some(results) = sheets.get("results").filter(|results| summary::is_of(results)) {
                         sheets.insert("summary".into(), summary::of(results));
                     }
+                    let results = described.zip(sheets.get("results"));
+                    let unmade = results.map(|(described, results)| unmade(described, results));
                     gathered.experiments.push(CompleteExperiment {
                         record,
                         title,
                         label,
+                        unmade: unmade.unwrap_or_default(),
                         sheets,
                         figures: figures(&folder.join("figures"))?,
                         frames: with_extension(&folder.join("frames"), "png")?,
@@ -122,8 +131,32 @@ fn names_commits(folder: &Path) -> Result<bool> {
     Ok(results.is_none_or(|results| !summary::is_of(&results) || results.column("commit").is_some()))
 }
 
+/// Whether all rows are of settings of the catalogue, as they are now.
+fn is_of_catalogue(experiment: &Experiment, folder: &Path) -> Result<bool> {
+    let results = Sheet::read(&folder.join("results.csv"))?;
+    let Some(results) = results.filter(|results| !experiment.settings.is_empty() && summary::is_of(results))
+    else {
+        return Ok(true);
+    };
+    let described = |setting: &Setting| {
+        [setting.method.clone(), setting.name.clone(), setting.preset.clone(), setting.set.join(" ")]
+    };
+    let known: Vec<[String; 4]> = experiment.settings.iter().map(described).collect();
+    let columns = ["method", "setting", "preset", "set"];
+    Ok(results.rows.iter().all(|row| known.contains(&columns.map(|column| results.text(row, column).into()))))
+}
+
+/// Settings of the catalogue without a row.
+fn unmade(experiment: &Experiment, results: &Sheet) -> Vec<String> {
+    let is_there = |setting: &&Setting| {
+        let names = [setting.method.as_str(), setting.name.as_str()];
+        results.rows.iter().any(|row| ["method", "setting"].map(|column| results.text(row, column)) == names)
+    };
+    experiment.settings.iter().filter(|setting| !is_there(setting)).map(Setting::title).collect()
+}
+
 /// How a status begins that is no result.
-const UNFINISHED: [&str; 4] = ["failed", "busy", "stopped", "refused"];
+const UNFINISHED: [&str; 2] = ["failed", "refused"];
 
 impl CompleteExperiment {
     /// Runs without a result: method, setting, seed and reason.

@@ -94,9 +94,12 @@ impl Report {
     fn gaps(&self) -> Vec<String> {
         let experiment = |Absent { id, title, reason }: &Absent| format!("{id} ({title}): {reason}");
         let experiments = self.gathered.absent.iter().map(experiment);
+        let unmade = self.gathered.experiments.iter().filter(|found| !found.unmade.is_empty());
+        let unmade =
+            unmade.map(|found| format!("{}: no runs of {}", found.record.id, found.unmade.join("; ")));
         let runs = self.gathered.experiments.iter().flat_map(|found| {
             found.failures().into_iter().map(|failure| format!("{}: {failure}", found.record.id))
         });
-        experiments.chain(runs).collect()
+        experiments.chain(unmade).chain(runs).collect()
     }
 }

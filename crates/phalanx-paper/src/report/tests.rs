@@ -22,6 +22,12 @@ fn record(id: &str) -> Record {
     }
 }
 
+/// Preset and settings as the catalogue has them, as rows name them.
+fn trained(id: &str, method: &str, setting: &str) -> [String; 2] {
+    let known = catalogue::setting(id, method, setting);
+    known.map_or(["wireless".into(), "kappa=1".into()], |known| [known.preset.clone(), known.set.join(" ")])
+}
+
 /// The folder of an experiment with two settings and two seeds each.
 fn experiment(root: &Path, record: &Record, rows: &[(&str, u64, &str)]) {
     let folder = root.join(&record.id);
@@ -29,8 +35,8 @@ fn experiment(root: &Path, record: &Record, rows: &[(&str, u64, &str)]) {
     let mut sheet = Sheet::new("method,setting,preset,set,seed,status,return,violation_total,commit");
     for (setting, seed, return_) in rows {
         let status = if return_.is_empty() { "failed: a <wrong> step" } else { "finished" };
-        let seed = seed.to_string();
-        let cells = ["ours", setting, "wireless", "kappa=1 a=|b|", &seed, status, return_, "0.1", "c0ffee"];
+        let (seed, [preset, set]) = (seed.to_string(), trained(&record.id, "ours", setting));
+        let cells = ["ours", setting, &preset, &set, &seed, status, return_, "0.1", "c0ffee"];
         sheet.push(cells.map(String::from).into());
     }
     std::fs::write(folder.join("results.csv"), sheet.to_csv()).unwrap();
@@ -81,13 +87,15 @@ fn a_claim_goes_from_a_sheet_into_all_three_files() {
 fn where_the_published_code_does_not_come_out_as_published_is_said() {
     let folder = tempfile::tempdir().unwrap();
     experiment(folder.path(), &record("wireless-kappa"), &ROWS);
-    let columns =
-        "method,setting,seed,status,return,violation_total,published_return,published_violation,commit";
+    let columns = "method,setting,preset,set,seed,status,return,violation_total,published_return,\
+         published_violation,commit";
     let mut sheet = Sheet::new(columns);
     for (setting, published) in [("κ = 0", "1.05"), ("κ = 1", "9")] {
+        let [preset, set] = trained("wireless-kappa", "authors", setting);
         for (seed, return_) in [("1", "1.0"), ("2", "1.1")] {
-            let cells = ["authors", setting, seed, "finished", return_, "0.1", published, "0.1", "c0ffee"];
-            sheet.push(cells.map(String::from).into());
+            let names = ["authors", setting, &preset, &set, seed, "finished"];
+            let cells = [&names[..], &[return_, "0.1", published, "0.1", "c0ffee"]].concat();
+            sheet.push(cells.into_iter().map(String::from).collect());
         }
     }
     std::fs::write(folder.path().join("wireless-kappa/results.csv"), sheet.to_csv()).unwrap();
@@ -113,6 +121,25 @@ fn what_is_missing_is_named_everywhere() {
     }
     let [_, _, page] = texts(folder.path());
     assert!(page.contains("a &lt;wrong&gt; step") && !page.contains("<wrong>"));
+}
+
+#[test]
+fn settings_without_runs_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("wireless-kappa"), &ROWS[..2]);
+    let [_, markdown, _] = texts(folder.path());
+    assert!(markdown.contains("wireless-kappa: no runs of authors: κ = 0; ours: κ = 1; authors: κ = 1"));
+}
+
+#[test]
+fn runs_with_other_settings_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(folder.path(), &record("wireless-kappa"), &ROWS);
+    let file = folder.path().join("wireless-kappa/results.csv");
+    let text = std::fs::read_to_string(&file).unwrap().replacen("kappa=1", "kappa=2", 1);
+    std::fs::write(&file, text).unwrap();
+    let [_, markdown, _] = texts(folder.path());
+    assert!(markdown.contains("made with other settings") && !markdown.contains("| **holds** |"));
 }
 
 #[test]
