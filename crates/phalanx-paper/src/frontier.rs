@@ -157,8 +157,8 @@ impl<'a> Method<'a> {
         method
     }
 
-    /// Says which seeds give a single point and no curve, with no run failed: a policy that does nothing keeps
-    /// every bound. What is left must not be judged without a word about them.
+    /// Says which seeds give a single point and no curve, with no run failed: a policy that does nothing
+    /// keeps every bound. What is left must not be judged without a word about them.
     fn name_points(&mut self, seeds: &[u64]) {
         for (place, seed) in seeds.iter().enumerate() {
             let runs: Vec<Reading> = self.of_seed(place).collect();

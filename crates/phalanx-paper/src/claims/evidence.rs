@@ -116,8 +116,8 @@ impl Evidence {
         sample_of(sheet, &found, rows, column)
     }
 
-    /// The same without rows that have no number although they were measured, because a row with the same cell
-    /// in the column `by` was refused; and how many these are.
+    /// The same without rows that have no number although they were measured, because a row with the same
+    /// cell in the column `by` was refused; and how many these are.
     pub fn sample_beside_refused(
         &self,
         rows: &Rows,
