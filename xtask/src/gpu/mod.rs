@@ -95,8 +95,9 @@ fn tests(args: &GpuArgs) -> Result<String> {
     }
     cargo(&["test", "-p", "phalanx-gpu"], &card)?;
     cargo(&["test", "--release", "-p", "phalanx", "--test", "device"], &card)?;
+    cargo(&["test", "--release", "-p", "phalanx", "--lib", "cuda"], &card)?;
     Ok(format!(
-        "The tests of kernels passed (`phalanx-gpu`, and `--test device` with PHALANX_DEVICE={}).",
+        "The tests of kernels passed (`phalanx-gpu`, and `--test device` and `--lib cuda` with PHALANX_DEVICE={}).",
         args.device
     ))
 }

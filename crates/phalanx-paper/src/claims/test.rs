@@ -378,7 +378,8 @@ impl Test {
             numbers += &format!("; at most {:.0} % of the runs (95 %)", 100.0 * most);
         }
         let chances = Some([0.0, if trapped == 0 { against } else { 1.0 }]);
-        Finding { chances, absent, ..Finding::plain(self.words(), verdict, numbers) }
+        // One trapped seed shows it, whatever became of others.
+        Finding { chances, verdict, ..self.finding(verdict, numbers, absent) }
     }
 
     /// As they are.

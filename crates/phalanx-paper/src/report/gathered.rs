@@ -37,8 +37,6 @@ pub struct CompleteExperiment {
     pub title: String,
     /// Where the paper has it.
     pub label: String,
-    /// Settings of the catalogue that have no runs.
-    pub unmade: Vec<String>,
     /// Its tables by name: `results`, `summary` and whatever else it wrote.
     pub sheets: BTreeMap<String, Sheet>,
     /// Drawings: SVG where there is one.
@@ -75,35 +73,26 @@ impl Gathered {
                 None => "not made",
                 Some(record) if record.id != id => "holds a copy of another experiment",
                 Some(record) if !record.complete => "begun, but not complete",
-                Some(_) if !names_commits(&folder)? => {
-                    "made by an earlier program, which did not say by which commit; make it again"
-                }
-                Some(record) if described.is_some_and(|it| it.definition() != record.definition) => {
-                    "made by an earlier program, which computed something else; make it again"
-                }
-                Some(_) if !described.map_or(Ok(true), |it| is_of_catalogue(it, &folder))? => {
-                    "made with other settings than those of this program; make it again"
-                }
-                Some(_) if id == baseline_table::ID && !baseline_table::is_of_these_runs(root)? => {
-                    "made of other runs than those that are here; make it again"
-                }
                 Some(record) => {
                     let mut sheets = sheets(&folder)?;
-                    if let Some(results) = sheets.get("results").filter(|results| summary::is_of(results)) {
-                        sheets.insert("summary".into(), summary::of(results));
+                    let trained = sheets.get("results").filter(|results| summary::is_of(results));
+                    match outdated(&record, described, trained, root)? {
+                        Some(reason) => reason,
+                        None => {
+                            if let Some(summary) = trained.map(summary::of) {
+                                sheets.insert("summary".into(), summary);
+                            }
+                            gathered.experiments.push(CompleteExperiment {
+                                record,
+                                title,
+                                label,
+                                sheets,
+                                figures: figures(&folder.join("figures"))?,
+                                frames: with_extension(&folder.join("frames"), "png")?,
+                            });
+                            continue;
+                        }
                     }
-                    let results = described.zip(sheets.get("results"));
-                    let unmade = results.map(|(described, results)| unmade(described, results));
-                    gathered.experiments.push(CompleteExperiment {
-                        record,
-                        title,
-                        label,
-                        unmade: unmade.unwrap_or_default(),
-                        sheets,
-                        figures: figures(&folder.join("figures"))?,
-                        frames: with_extension(&folder.join("frames"), "png")?,
-                    });
-                    continue;
                 }
             };
             gathered.absent.push(Absent { id, title, reason });
@@ -125,34 +114,39 @@ impl Gathered {
     }
 }
 
-/// Whether runs say which commit trained them, if there are any.
-fn names_commits(folder: &Path) -> Result<bool> {
-    let results = Sheet::read(&folder.join("results.csv"))?;
-    Ok(results.is_none_or(|results| !summary::is_of(&results) || results.column("commit").is_some()))
+/// Why a complete experiment does not count, if it does not; `trained` are its runs, if it has any.
+fn outdated(
+    record: &Record,
+    described: Option<&Experiment>,
+    trained: Option<&Sheet>,
+    root: &Path,
+) -> Result<Option<&'static str>> {
+    Ok(match () {
+        () if trained.is_some_and(|runs| runs.column("commit").is_none()) => {
+            Some("made by an earlier program, which did not say by which commit; make it again")
+        }
+        () if described.is_some_and(|it| it.definition() != record.definition) => {
+            Some("made by an earlier program, which computed something else; make it again")
+        }
+        () if described.zip(trained).is_some_and(|(it, runs)| !are_of_catalogue(runs, it)) => {
+            Some("made with other settings than those of this program; make it again")
+        }
+        () if record.id == baseline_table::ID && !baseline_table::is_of_these_runs(root)? => {
+            Some("made of other runs than those that are here; make it again")
+        }
+        () => None,
+    })
 }
 
-/// Whether all rows are of settings of the catalogue, as they are now.
-fn is_of_catalogue(experiment: &Experiment, folder: &Path) -> Result<bool> {
-    let results = Sheet::read(&folder.join("results.csv"))?;
-    let Some(results) = results.filter(|results| !experiment.settings.is_empty() && summary::is_of(results))
-    else {
-        return Ok(true);
-    };
+/// Whether all runs have settings of the catalogue, as they are now.
+fn are_of_catalogue(runs: &Sheet, experiment: &Experiment) -> bool {
     let described = |setting: &Setting| {
         [setting.method.clone(), setting.name.clone(), setting.preset.clone(), setting.set.join(" ")]
     };
     let known: Vec<[String; 4]> = experiment.settings.iter().map(described).collect();
     let columns = ["method", "setting", "preset", "set"];
-    Ok(results.rows.iter().all(|row| known.contains(&columns.map(|column| results.text(row, column).into()))))
-}
-
-/// Settings of the catalogue without a row.
-fn unmade(experiment: &Experiment, results: &Sheet) -> Vec<String> {
-    let is_there = |setting: &&Setting| {
-        let names = [setting.method.as_str(), setting.name.as_str()];
-        results.rows.iter().any(|row| ["method", "setting"].map(|column| results.text(row, column)) == names)
-    };
-    experiment.settings.iter().filter(|setting| !is_there(setting)).map(Setting::title).collect()
+    let is_known = |row: &Vec<String>| known.contains(&columns.map(|column| runs.text(row, column).into()));
+    known.is_empty() || runs.rows.iter().all(is_known)
 }
 
 /// How a status begins that is no result.
@@ -177,6 +171,20 @@ impl CompleteExperiment {
             format!("{}: {status}", who.join(", "))
         });
         words.collect()
+    }
+
+    /// Settings of the catalogue that have no runs.
+    pub fn unmade(&self) -> Vec<String> {
+        let found = catalogue::find(&self.record.id).zip(self.sheets.get("results"));
+        let Some((experiment, results)) = found else { return Vec::new() };
+        let is_there = |setting: &&Setting| {
+            let names = [setting.method.as_str(), setting.name.as_str()];
+            results
+                .rows
+                .iter()
+                .any(|row| ["method", "setting"].map(|column| results.text(row, column)) == names)
+        };
+        experiment.settings.iter().filter(|setting| !is_there(setting)).map(Setting::title).collect()
     }
 
     /// Who made it: the commits of its runs, or of the program.

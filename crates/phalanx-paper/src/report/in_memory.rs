@@ -31,7 +31,6 @@ pub fn report(record: &str, results: &[u8], depth: Depth) -> Result<()> {
         record,
         title: String::new(),
         label: String::new(),
-        unmade: Vec::new(),
         sheets: BTreeMap::from([("results".into(), sheet)]),
         figures: Vec::new(),
         frames: Vec::new(),

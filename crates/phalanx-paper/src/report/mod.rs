@@ -94,9 +94,9 @@ impl Report {
     fn gaps(&self) -> Vec<String> {
         let experiment = |Absent { id, title, reason }: &Absent| format!("{id} ({title}): {reason}");
         let experiments = self.gathered.absent.iter().map(experiment);
-        let unmade = self.gathered.experiments.iter().filter(|found| !found.unmade.is_empty());
-        let unmade =
-            unmade.map(|found| format!("{}: no runs of {}", found.record.id, found.unmade.join("; ")));
+        let unmade = self.gathered.experiments.iter().map(|found| (&found.record.id, found.unmade()));
+        let unmade = unmade.filter(|(_, settings)| !settings.is_empty());
+        let unmade = unmade.map(|(id, settings)| format!("{id}: no runs of {}", settings.join("; ")));
         let runs = self.gathered.experiments.iter().flat_map(|found| {
             found.failures().into_iter().map(|failure| format!("{}: {failure}", found.record.id))
         });
